@@ -1,0 +1,42 @@
+"""``fairseq-posenc COMMAND``: one module of this package a command.
+
+A command module offers ``add_arguments(parser)`` and ``run(args)``, which returns the exit
+status (or None for 0). Modules are imported only when their command runs, so that ``fairseq-posenc --help`` is instant.
+"""
+
+import argparse
+import importlib
+import sys
+
+from fairseq_posenc import __version__
+from fairseq_posenc.errors import InputError
+
+COMMANDS = {
+    "list": ("fairseq_posenc.cli.list_encodings", "list the positional encodings and their properties"),
+    "doctor": ("fairseq_posenc.cli.doctor", "check the installation; name what is missing and the cure"),
+    "score": ("fairseq_posenc.cli.score", "BLEU, chrF++, tokenised BLEU and paired significance of translations"),
+    "bench": ("fairseq_posenc.cli.bench", "speed and memory of the encodings relative to stock fairseq"),
+}
+
+
+def main(argv=None):
+    """Run one command; return its exit status (2 for bad input, printed as one line)."""
+    argv = sys.argv[1:] if argv is None else argv
+    parser = argparse.ArgumentParser(prog="fairseq-posenc", description="Positional encodings for fairseq.")
+    parser.add_argument("--version", action="version", version=f"fairseq-posenc {__version__}")
+    commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
+    chosen = next((word for word in argv if not word.startswith("-")), None)
+    for name, (module_name, summary) in COMMANDS.items():
+        command = commands.add_parser(name, help=summary, description=summary)
+        if name == chosen:
+            module = importlib.import_module(module_name)
+            command.description = module.__doc__
+            command.formatter_class = argparse.RawDescriptionHelpFormatter
+            module.add_arguments(command)
+            command.set_defaults(run=module.run)
+    args = parser.parse_args(argv)
+    try:
+        return args.run(args) or 0
+    except InputError as error:
+        print(f"fairseq-posenc {args.command}: error: {error}", file=sys.stderr)
+        return 2
