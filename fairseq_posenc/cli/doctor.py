@@ -1,0 +1,167 @@
+"""Check the installation: versions, the start-up hook, the patches in force, fairseq's compiled parts and the plugin.
+
+Names each thing that is missing, with the cure. Exit status: 0 when nothing that is needed is missing, else 1.
+"""
+
+import importlib
+import json
+import platform
+import subprocess
+import sys
+from importlib.metadata import PackageNotFoundError, version
+
+SETUP = "run scripts/setup.sh"
+NEEDED = {
+    "torch": SETUP,
+    "numpy": "pip install numpy",
+    "fairseq": f"{SETUP} (or: pip install --no-deps fairseq==0.12.2)",
+    "hydra-core": "pip install 'hydra-core>=1.3,<1.4'",
+    "omegaconf": "pip install 'omegaconf>=2.3,<2.4'",
+    "bitarray": "pip install bitarray",
+    "regex": "pip install regex",
+    "tqdm": "pip install tqdm",
+    "sacrebleu": "pip install 'sacrebleu>=2'",
+    "sacremoses": "pip install sacremoses",
+    "subword-nmt": "pip install subword-nmt",
+    "sentencepiece": "pip install sentencepiece",
+}
+OPTIONAL = {
+    "matplotlib": "for plots: pip install 'fairseq-posenc[plots]'",
+    "pytest": "for the tests: pip install 'fairseq-posenc[test]'",
+}
+COMPILED = ("fairseq.data.data_utils_fast", "fairseq.data.token_block_utils_fast", "fairseq.libbleu")
+COMMANDS = ("train", "generate", "interactive", "eval_lm", "validate", "preprocess", "score", "hydra_train")
+REBUILD = "install a C++ compiler, then: pip install --no-deps --force-reinstall fairseq==0.12.2"
+
+# In a process of its own, as a user's command would meet it.
+LOAD_PLUGIN = "import argparse, fairseq.utils as u; u.import_user_module(argparse.Namespace(user_dir='fairseq_posenc'))"
+
+
+def add_arguments(parser):
+    """Add the options of ``fairseq-posenc doctor``."""
+    parser.add_argument("--json", action="store_true", help="print everything as JSON")
+    parser.add_argument("--quiet", action="store_true", help="print only what is missing")
+
+
+def run(args):
+    """Print the findings; return 1 if something needed is missing."""
+    findings = examine()
+    if args.json:
+        print(json.dumps(findings, indent=2))
+    else:
+        for line in describe(findings, args.quiet):
+            print(line)
+    return 1 if findings["missing"] else 0
+
+
+def examine():
+    """Return all findings as a dictionary; ``missing`` lists what is needed and not there, each with its cure."""
+    versions = {"python": platform.python_version()}
+    missing = []
+    for name, cure in NEEDED.items():
+        versions[name] = installed_version(name)
+        if versions[name] is None:
+            missing.append({"what": name, "why": "not installed", "cure": cure})
+    versions.update((name, installed_version(name)) for name in OPTIONAL)
+    hook = hook_is_active(missing)
+    errors = {name: import_error(name) for name in ("torch", "fairseq", *COMPILED)}
+    for name, error in errors.items():
+        if error is not None and versions.get(name.partition(".")[0]) is not None:
+            missing.append({"what": name, "why": error, "cure": REBUILD if name in COMPILED else SETUP})
+    patches = patch_states()
+    missing += [
+        {"what": f"patch {patch['name']}", "why": patch["state"], "cure": f"report it; without it: {patch['fault']}"}
+        for patch in patches
+        if patch["state"].startswith("failed")
+    ]
+    plugin = plugin_error() if errors["fairseq"] is None else "fairseq cannot be imported"
+    if plugin is not None:
+        missing.append({"what": "--user-dir fairseq_posenc", "why": plugin, "cure": f"{SETUP}, or report the error"})
+    return {
+        "versions": versions,
+        "cuda": cuda() if errors["torch"] is None else None,
+        "hook_active": hook,
+        "patches": patches,
+        "compiled": {name: errors[name] is None for name in COMPILED},
+        "plugin_loads": plugin is None,
+        "missing": missing,
+    }
+
+
+def installed_version(name):
+    """Return the version of an installed distribution, or None."""
+    try:
+        return version(name)
+    except PackageNotFoundError:
+        return None
+
+
+def hook_is_active(missing):
+    """Tell whether the start-up hook is installed; add it to ``missing`` where it should be and is not."""
+    from fairseq_compat import boot
+
+    if not boot.enabled():
+        missing.append({"what": "start-up hook", "why": "FAIRSEQ_COMPAT=0", "cure": "unset FAIRSEQ_COMPAT"})
+    elif not boot.active():
+        cure = "pip install . (or -e .) in the repository, in the same environment; see Installation in README.md"
+        missing.append({"what": "start-up hook", "why": "its .pth file was not read at start-up", "cure": cure})
+    return boot.active()
+
+
+def import_error(name):
+    """Import a module; return the error in one line, or None."""
+    try:
+        importlib.import_module(name)
+    except Exception as error:
+        return " ".join(f"{type(error).__name__}: {error}".split())
+    return None
+
+
+def patch_states():
+    """Return the patches with their states, once every module they concern has had its chance to be imported."""
+    import fairseq_compat
+
+    for command in COMMANDS:
+        import_error(f"fairseq_cli.{command}")
+    return fairseq_compat.report()
+
+
+def plugin_error():
+    """Load the plugin as fairseq does; return the last line of the error, or None."""
+    result = subprocess.run([sys.executable, "-c", LOAD_PLUGIN], capture_output=True, text=True)
+    if result.returncode == 0:
+        return None
+    return (result.stderr.strip().splitlines() or [f"exit status {result.returncode}"])[-1]
+
+
+def cuda():
+    """Return PyTorch's CUDA version and the devices it sees, or None for a CPU build."""
+    import torch
+
+    if torch.version.cuda is None:
+        return None
+    devices = [torch.cuda.get_device_name(index) for index in range(torch.cuda.device_count())]
+    return {"version": torch.version.cuda, "devices": devices}
+
+
+def describe(findings, quiet=False):
+    """Yield the lines of the report."""
+    if not quiet:
+        yield "Versions"
+        for name, found in findings["versions"].items():
+            yield f"  {name:<16}{found or 'not installed' + (f' ({OPTIONAL[name]})' if name in OPTIONAL else '')}"
+        gpu = findings["cuda"]
+        yield f"  {'cuda':<16}{gpu['version'] + ' ' + (', '.join(gpu['devices']) or 'no device') if gpu else 'none'}"
+        yield f"Start-up hook     {'active' if findings['hook_active'] else 'NOT active'}"
+        yield "Patches"
+        for patch in findings["patches"]:
+            yield f"  {patch['name']:<28}{patch['state']:<12} since {patch['since']}"
+            yield f"  {'':<28}cures {patch['fault']}"
+        yield "Compiled parts of fairseq"
+        for name, works in findings["compiled"].items():
+            yield f"  {name:<36}{'works' if works else 'MISSING'}"
+        yield f"--user-dir fairseq_posenc {'loads' if findings['plugin_loads'] else 'DOES NOT LOAD'}"
+    for item in findings["missing"]:
+        yield f"missing: {item['what']}: {item['why']}\n    cure: {item['cure']}"
+    if not findings["missing"] and not quiet:
+        yield "Nothing is missing."
