@@ -1,0 +1,92 @@
+"""What users get wrong, told in one line. Whatever is not known here keeps its traceback."""
+
+import re
+
+_SIZES = re.compile(
+    r"size mismatch for (\S*(?:embed_tokens|output_projection)\S*): copying a param with shape "
+    r"torch\.Size\(\[(\d+), (\d+)\]\) from checkpoint, the shape in current model is torch\.Size\(\[(\d+), (\d+)\]\)"
+)
+
+
+def explain(error):
+    """Return the line for ``error`` or for what caused it; None where it is no known mistake of a user."""
+    seen = []
+    while error is not None and error not in seen:
+        line = _explain_one(error)
+        if line is not None:
+            return line
+        seen.append(error)
+        error = error.__cause__ or error.__context__
+    return None
+
+
+def _explain_one(error):
+    if getattr(type(error), "one_line", False):
+        return _last_line(error)
+    for kind, explain_kind in _KINDS:
+        if isinstance(error, kind):
+            return explain_kind(error)
+    return _language_pair(error) if type(error) is Exception else None
+
+
+def _last_line(error):
+    """An error from a data loading process arrives with that process's traceback before its message."""
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()] or [type(error).__name__]
+    return re.sub(rf"^(\w+\.)*{type(error).__name__}: ", "", lines[-1])
+
+
+def _missing_file(error):
+    if error.filename is not None:
+        return f"{error.filename}: no such file or directory; correct the path, or make the file first"
+    dataset = re.fullmatch(r"Dataset not found: (\S+) \((.*)\)", str(error))
+    if dataset:
+        split, place = dataset.groups()
+        return (
+            f"no data for split '{split}' at {place}; make it with fairseq-preprocess, or name another data directory"
+        )
+    return f"file not found: {_last_line(error)}; correct the path, or make the file first"
+
+
+def _existing_file(error):
+    return f"{error.filename or error} exists already and is kept; move it away, or choose another --destdir"
+
+
+def _model_file(error):
+    if str(error).startswith("Model file not found: "):
+        return f"{str(error)[0].lower()}{str(error)[1:]}; correct --path, or train the model first"
+    return None
+
+
+def _dictionary(error):
+    """Where only the number of rows differs, it is the dictionary; where the width does, the model: a traceback."""
+    for name, rows, width, rows_now, width_now in _SIZES.findall(str(error)):
+        if width == width_now and rows != rows_now:
+            return (
+                f"the checkpoint's dictionary has {rows} types but the data's has {rows_now} ({name}); "
+                "use the dict.*.txt files the model was trained with"
+            )
+    return None
+
+
+def _language_pair(error):
+    if str(error).startswith("Could not infer language pair"):
+        return (
+            "no SPLIT.SOURCE-TARGET.* files in the data directory; make them with fairseq-preprocess, "
+            "or name the languages with --source-lang and --target-lang"
+        )
+    return None
+
+
+def _assertion(error):
+    """fairseq-score asserts that its files are there."""
+    missing = re.fullmatch(r"((?:System output|Reference) file .*) does not exist", str(error))
+    return f"{missing.group(1)} does not exist; correct the path" if missing else None
+
+
+_KINDS = (
+    (FileNotFoundError, _missing_file),
+    (FileExistsError, _existing_file),
+    (OSError, _model_file),
+    (RuntimeError, _dictionary),
+    (AssertionError, _assertion),
+)

@@ -1,0 +1,126 @@
+"""The commands: ``--user-dir`` by name, ``fairseq-score --sacrebleu``, and errors of one line."""
+
+import functools
+import os
+import sys
+import warnings
+
+from fairseq_compat.registry import patch
+
+_COMMANDS = ("train", "generate", "interactive", "eval_lm", "validate", "preprocess", "score", "hydra_train")
+
+
+@patch(
+    "user_dir_by_name",
+    "fairseq.utils",
+    fault="--user-dir NAME of an installed package: FileNotFoundError; after `import NAME`: its models are missing",
+    since="fairseq itself",
+)
+def user_dir_by_name(module):
+    """Find installed packages by their name, and register the parts of one that is imported already."""
+    from fairseq_compat.user_dir import UserDirectories
+
+    stock = module.import_user_module
+    directories = UserDirectories(stock)
+
+    @functools.wraps(stock)
+    def import_user_module(args):
+        directories.load(getattr(args, "user_dir", None))
+
+    module.import_user_module = import_user_module
+
+
+@patch(
+    "hydra_user_dir",
+    "fairseq_cli.hydra_train",
+    fault="fairseq-hydra-train common.user_dir=DIR: the defaults of the plugin's models are not filled in",
+    since="fairseq itself",
+)
+def hydra_user_dir(module):
+    """Load the plugin before the defaults of its dataclasses are looked up."""
+    stock = module._hydra_main
+
+    @functools.wraps(stock)
+    def _hydra_main(cfg, **options):
+        from fairseq import utils
+
+        utils.import_user_module(cfg.common)
+        return stock(cfg, **options)
+
+    module._hydra_main = _hydra_main
+
+
+def _as_lists(corpus_bleu):
+    def lines(stream):
+        return stream if isinstance(stream, (str, list, tuple)) else [line.rstrip("\n") for line in stream]
+
+    @functools.wraps(corpus_bleu)
+    def corpus_bleu_of_streams(hypotheses, references, *args, **options):
+        return corpus_bleu(lines(hypotheses), [lines(reference) for reference in references], *args, **options)
+
+    return corpus_bleu_of_streams
+
+
+@patch(
+    "score_sacrebleu_lists",
+    "fairseq_cli.score",
+    fault="fairseq-score --sacrebleu: TypeError: refs should be a sequence of strings",
+    since="sacrebleu 2.0",
+)
+def score_sacrebleu_lists(module):
+    """Pass lists of lines where fairseq passes open files; sacrebleu is itself again when the command ends."""
+    stock = module.cli_main
+
+    @functools.wraps(stock)
+    def cli_main():
+        import sacrebleu
+
+        corpus_bleu = sacrebleu.corpus_bleu
+        sacrebleu.corpus_bleu = _as_lists(corpus_bleu)
+        try:
+            return stock()
+        finally:
+            sacrebleu.corpus_bleu = corpus_bleu
+
+    module.cli_main = cli_main
+
+
+@patch(
+    "one_line_errors",
+    *(f"fairseq_cli.{command}" for command in _COMMANDS),
+    fault="a missing file, a broken checkpoint or the wrong dictionary: a traceback instead of one line with the cure",
+    since="fairseq itself",
+)
+def one_line_errors(module):
+    """Print the mistakes that ``fairseq_compat.mistakes`` knows as one line, and exit with status 2."""
+    from fairseq_compat.mistakes import explain
+
+    command = module.__name__.rpartition(".")[2]
+    # hydra prints tracebacks itself, so its errors must be caught inside.
+    entry = "_hydra_main" if command == "hydra_train" else "cli_main"
+    stock = getattr(module, entry)
+
+    @functools.wraps(stock)
+    def cli_main(*args, **options):
+        try:
+            return stock(*args, **options)
+        except Exception as error:
+            line = explain(error)
+            if line is None or os.environ.get("FAIRSEQ_COMPAT_TRACEBACK") == "1":
+                raise
+        print(f"fairseq-{command.replace('_', '-')}: error: {line}", file=sys.stderr, flush=True)
+        sys.exit(2)
+
+    setattr(module, entry, cli_main)
+
+
+@patch(
+    "quiet_hydra_warnings",
+    "fairseq.dataclass.utils",
+    fault="every command: several lines of warnings about hydra options that only fairseq's authors could change",
+    since="hydra-core 1.1",
+)
+def quiet_hydra_warnings(module):
+    """Silence the deprecation notes that fairseq's own calls of hydra bring about."""
+    for origin in (r"hydra\.", r"fairseq\.dataclass", r"fairseq_cli\.hydra_train"):
+        warnings.filterwarnings("ignore", category=UserWarning, module=origin)

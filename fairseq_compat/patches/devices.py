@@ -1,0 +1,69 @@
+"""Training in half precision, and with several processes, on machines without a GPU (or with --cpu)."""
+
+import functools
+import importlib.util
+import sys
+
+from fairseq_compat.overlay import Overlay
+from fairseq_compat.registry import patch
+
+
+@patch(
+    "bf16_without_tpu",
+    "fairseq.options",
+    fault="--bf16: fairseq sets tpu=True: NameError: xm (or AttributeError: xla_device)",
+    since="fairseq itself, where torch_xla is absent",
+    needed=lambda module: importlib.util.find_spec("torch_xla") is None,
+)
+def bf16_without_tpu(module):
+    """Take --bf16 as a precision, not as a device."""
+    stock = module.parse_args_and_arch
+
+    @functools.wraps(stock)
+    def parse_args_and_arch(parser, input_args=None, *args, **options):
+        parsed = stock(parser, input_args, *args, **options)
+        namespace = parsed[0] if isinstance(parsed, tuple) else parsed
+        given = sys.argv[1:] if input_args is None else input_args
+        if getattr(namespace, "bf16", False) and "--tpu" not in given:
+            namespace.tpu = False
+        return parsed
+
+    module.parse_args_and_arch = parse_args_and_arch
+
+
+def _no_cuda(module):
+    import torch
+
+    return not torch.cuda.is_available()
+
+
+@patch(
+    "half_precision_without_cuda",
+    "fairseq.optim.fp16_optimizer",
+    fault="--fp16, --bf16: AssertionError: Torch not compiled with CUDA enabled",
+    since="fairseq itself, without a GPU",
+    needed=_no_cuda,
+)
+def half_precision_without_cuda(module):
+    """Keep the fp32 copy of the parameters under the index that CPU tensors report, None."""
+    cuda = Overlay(module.torch.cuda, current_device=lambda: None)
+    module.torch = Overlay(module.torch, cuda=cuda)
+
+
+@patch(
+    "ddp_on_cpu",
+    "fairseq.models.distributed_fairseq_model",
+    fault="two CPU processes, default --ddp-backend: ValueError: DistributedDataParallel device_ids ... only for GPU",
+    since="fairseq itself, without a GPU",
+)
+def ddp_on_cpu(module):
+    """Name no devices for a module whose parameters are on the CPU."""
+    stock = module.DistributedDataParallel
+
+    class DistributedDataParallel(stock):
+        def __init__(self, module, *args, **options):
+            if all(parameter.device.type == "cpu" for parameter in module.parameters()):
+                options.update(device_ids=None, output_device=None)
+            super().__init__(module, *args, **options)
+
+    module.DistributedDataParallel = DistributedDataParallel
