@@ -1,0 +1,33 @@
+"""How attention is computed: a fused kernel where no weights are asked for, plain products where they are."""
+
+import math
+
+import torch
+from torch.nn import functional as F
+
+
+def fused_attention(q, k, v, mask=None, causal=False, dropout=0.0):
+    """softmax(q k^T / sqrt(D) + mask) v by PyTorch's fused kernels.
+
+    Args:
+        q, k, v: (B, H, Tq, D), (B, H, Tk, D), (B, H, Tk, D).
+        mask: None, boolean (True: attend) or additive; broadcastable to (B, H, Tq, Tk).
+        causal: hide later keys; only without a mask and with Tq = Tk.
+        dropout: of the attention weights.
+
+    Returns:
+        (B, H, Tq, D).
+    """
+    return F.scaled_dot_product_attention(q, k, v, attn_mask=mask, dropout_p=dropout, is_causal=causal)
+
+
+def weighted_attention(q, k, v, mask=None, dropout=0.0):
+    """The same, also returning the attention weights (B, H, Tq, Tk) before dropout, in fp32.
+
+    ``mask`` is None or additive. Memory grows with Tq x Tk.
+    """
+    scores = (q @ k.transpose(-2, -1)).float() / math.sqrt(q.size(-1))
+    if mask is not None:
+        scores = scores + mask
+    weights = torch.softmax(scores, dim=-1)
+    return F.dropout(weights, dropout).to(v.dtype) @ v, weights

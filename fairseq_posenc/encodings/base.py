@@ -1,0 +1,129 @@
+"""What every positional encoding is: a module with hooks, and facts about itself.
+
+Shapes in this package: ``B`` batch, ``T`` length, ``H`` heads, ``D`` head dimension, ``C`` model dimension.
+"""
+
+import inspect
+from dataclasses import dataclass
+from typing import Optional
+
+from torch import nn
+
+BEFORE_DROPOUT = "before dropout"
+AFTER_DROPOUT = "after dropout"
+
+
+@dataclass(frozen=True)
+class Stack:
+    """The encoder or decoder that an encoding is built for.
+
+    Args:
+        model_dim: C, the dimension of the embeddings and of the residual stream.
+        heads: H, attention heads of a layer.
+        max_positions: the longest sequence the stack accepts; tables that cannot grow have this many rows.
+        causal: True where queries see only their own and earlier positions.
+        first_row: rows that tables of absolute positions keep free before position 0. fairseq keeps its padding
+            index and everything below it free, so its Transformers have first_row = padding index + 1 = 2.
+    """
+
+    model_dim: int
+    heads: int = 1
+    max_positions: int = 1024
+    causal: bool = False
+    first_row: int = 0
+
+
+@dataclass(frozen=True)
+class Flag:
+    """The command-line face of one constructor argument; its type and default are the constructor's own."""
+
+    name: str
+    help: str
+    choices: Optional[tuple[str, ...]] = None
+
+    @property
+    def attribute(self):
+        """The name under which argparse keeps the value: ``--posnet-dim`` is ``posnet_dim``."""
+        return self.name.lstrip("-").replace("-", "_")
+
+
+class PositionEncoding(nn.Module):
+    """A positional encoding: the hooks it uses are overridden, the others do nothing.
+
+    Hooks take positions, never lengths: step-by-step decoding, left padding, blocks and windows are then no special
+    case. Absolute hooks take the index of a token in its own sentence; relative hooks take columns of the batch,
+    since only differences matter to them, and those are the same for every sentence.
+
+    Constructor: ``Encoding(stack, **options)``; ``flags`` maps each option to its command-line flag.
+    """
+
+    #: Set by the registry: the name after ``--position-encoding``, in tables, tests and plots.
+    name: str
+    #: One line for ``fairseq-posenc list``.
+    summary: str
+    #: Paper and equation.
+    source: str
+    #: Adding the same number to all positions changes nothing.
+    translation_invariant: bool
+    #: Only defined for keys that are not in the future of their query, so refused in an encoder.
+    causal_only = False
+    #: What bounds the positions (a flag), or None where every length is accepted.
+    length_limit: Optional[str] = None
+    #: Where ``embed`` applies: BEFORE_DROPOUT (and before layernorm-embedding), or AFTER_DROPOUT.
+    embeds = BEFORE_DROPOUT
+    #: Constructor argument -> Flag.
+    flags = {}
+    #: Size of an architecture -> constructor arguments it sets, such as {"wmt_en_de_big": {"kernel_dim": 256}}.
+    size_defaults = {}
+
+    def __init__(self, stack):
+        super().__init__()
+        self.stack = stack
+
+    @property
+    def max_positions(self):
+        """The number of positions this instance accepts, or None without a limit."""
+        return
+
+    def embed(self, x, positions):
+        """Give embeddings their positions: x (B, T, C), positions (B, T) or (1, T) -> (B, T, C).
+
+        Position 0 is the first token of a sentence; padding has position -1, and its result does not matter.
+        """
+        return x
+
+    def rotate(self, q, k, q_columns, k_columns):
+        """Turn queries and keys by their positions: (B, H, T, D) each, columns (T,) -> the same shapes.
+
+        Called once for every key, before it is cached.
+        """
+        return q, k
+
+    def bias(self, q_columns, k_columns):
+        """What is added to the scores after 1/sqrt(D): columns (Tq,), (Tk,) -> (H, Tq, Tk) in fp32, or None."""
+        return
+
+    def values(self, v, positions):
+        """Give values their positions: v (B, H, T, D), positions (B, T) or (1, T) -> (B, H, T, D)."""
+        return v
+
+    @classmethod
+    def shared_by_encoder_and_decoder(cls, options):
+        """Whether one instance with these options (a dict) serves the encoder and the decoder."""
+        return False
+
+    @classmethod
+    def overrides(cls, hook):
+        """Whether this encoding uses the hook of that name."""
+        return getattr(cls, hook) is not getattr(PositionEncoding, hook)
+
+    @classmethod
+    def acts_on_attention(cls):
+        """Whether attention layers must call this encoding."""
+        return any(cls.overrides(hook) for hook in ("rotate", "bias", "values"))
+
+    @classmethod
+    def default_options(cls):
+        """Constructor argument -> default, for the arguments that have a flag."""
+        parameters = inspect.signature(cls).parameters
+        return {argument: parameters[argument].default for argument in cls.flags}

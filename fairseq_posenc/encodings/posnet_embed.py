@@ -1,0 +1,142 @@
+"""PosNet at the embedding level: a kernel, that is a small matrix, for every position."""
+
+import math
+
+import torch
+from torch import nn
+
+from fairseq_posenc.encodings.base import AFTER_DROPOUT, Flag, PositionEncoding
+from fairseq_posenc.encodings.registry import register_encoding
+from fairseq_posenc.errors import InputError
+
+
+@register_encoding("posnet-embed")
+class PosNetEmbed(PositionEncoding):
+    """``y = Dropout(ReLU((x W1) Phi_position) W2) + x`` (Zhang et al. 2023, Eq 22 and 24).
+
+    W1 (C, K) and W2 (K, C) are linear maps without bias, Phi (L, K, K) holds one kernel a position, K = kernel_dim.
+    It acts after the embedding dropout, just before the first layer, as in the authors' code.
+
+    Where the paper is silent or differs from the authors' code:
+
+    - Position: the index of a token in its sentence. The authors' code takes the tensor column, which left padding
+      shifts.
+    - Initialisation of Phi: Xavier-normal over the whole tensor ("tensor", the authors' code: a standard deviation
+      that shrinks with L, 0.0049 for L = 512 and K = 128, a start near the identity), or over each K x K slice
+      ("slice", 0.088).
+    - L: 512 in the authors' code; the paper's +3.41 M parameters are matched by one module for encoder and decoder
+      with L = 200.
+
+    Args:
+        stack: what it is built for.
+        max_positions: L.
+        kernel_dim: K, 128 for base and 256 for big models in the paper.
+        dropout: of the module's own, before the residual; the paper gives no value, the authors' default is 0.
+        initialization: "tensor" or "slice".
+        beyond: what happens past L: "error", or "clamp" (all later positions use the last kernel).
+        kernels: "shared" (one module for encoder and decoder) or "separate".
+
+    Raises:
+        InputError: a dimension below 1, a dropout outside [0, 1), or a position beyond L with beyond="error".
+    """
+
+    summary = "residual bottleneck with one K x K kernel a position (weight concatenation), on the embeddings"
+    source = "Zhang et al. 2023 (ACL), Eq 22 and 24"
+    translation_invariant = False
+    length_limit = "--posnet-max-positions (or none with --posnet-beyond clamp)"
+    embeds = AFTER_DROPOUT
+    flags = {
+        "max_positions": Flag("--posnet-max-positions", "number of positions with a kernel of their own"),
+        "kernel_dim": Flag("--posnet-dim", "dimension of the positional kernels; the paper: 128 base, 256 big"),
+        "dropout": Flag("--posnet-dropout", "dropout on PosNet's output, before its residual connection"),
+        "initialization": Flag(
+            "--posnet-init",
+            "Xavier-normal over the whole kernel tensor (authors' code, near-identity start) or over each slice",
+            ("tensor", "slice"),
+        ),
+        "beyond": Flag(
+            "--posnet-beyond",
+            "sentences longer than --posnet-max-positions: refuse, or use the last kernel for all later positions",
+            ("error", "clamp"),
+        ),
+        "kernels": Flag(
+            "--posnet-kernels", "one module for encoder and decoder, or one for each", ("shared", "separate")
+        ),
+    }
+    size_defaults = {"wmt_en_de_big": {"kernel_dim": 256}}
+
+    def __init__(
+        self,
+        stack,
+        max_positions: int = 512,
+        kernel_dim: int = 128,
+        dropout: float = 0.0,
+        initialization: str = "tensor",
+        beyond: str = "error",
+        kernels: str = "shared",
+    ):
+        super().__init__(stack)
+        if max_positions < 1:
+            raise InputError(f"--posnet-max-positions must be at least 1, but is {max_positions}")
+        if kernel_dim < 1:
+            raise InputError(f"--posnet-dim must be at least 1, but is {kernel_dim}")
+        if not 0 <= dropout < 1:
+            raise InputError(f"--posnet-dropout must be in [0, 1), but is {dropout}")
+        self.beyond = beyond
+        self.reduce = nn.Linear(stack.model_dim, kernel_dim, bias=False)
+        self.kernels = nn.Parameter(torch.empty(max_positions, kernel_dim, kernel_dim))
+        self.expand = nn.Linear(kernel_dim, stack.model_dim, bias=False)
+        self.dropout = nn.Dropout(dropout)
+        nn.init.xavier_normal_(self.reduce.weight)
+        nn.init.xavier_normal_(self.expand.weight)
+        if initialization == "tensor":
+            nn.init.xavier_normal_(self.kernels)
+        else:
+            nn.init.normal_(self.kernels, std=math.sqrt(1 / kernel_dim))
+
+    @classmethod
+    def shared_by_encoder_and_decoder(cls, options):
+        return options["kernels"] == "shared"
+
+    @property
+    def max_positions(self):
+        return None if self.beyond == "clamp" else self.kernels.size(0)
+
+    def embed(self, x, positions):
+        hidden = nn.functional.relu(self.apply_kernels(self.reduce(x), positions))
+        return x + self.dropout(self.expand(hidden))
+
+    def apply_kernels(self, h, positions):
+        """``h_t Phi_{position of t}``: h (B, T, K), positions (B, T) or (1, T) -> (B, T, K).
+
+        Rows are first laid out by position, so that one batched product over positions does the work: the memory is
+        that of h and of Phi, never B x T kernels.
+        """
+        first, last = int(positions.min()), int(positions.max())
+        if last >= self.kernels.size(0) and self.beyond == "error":
+            limit = self.kernels.size(0)
+            raise InputError(
+                f"position {last + 1} exceeds --posnet-max-positions {limit}; train with a larger value or evaluate "
+                "with --posnet-beyond clamp"
+            )
+        batch, length, dim = h.shape
+        in_order = torch.equal(positions, torch.arange(first, first + length, device=positions.device).unsqueeze(0))
+        if in_order:
+            by_position = h
+        else:
+            slots = (positions - first).expand(batch, length).unsqueeze(-1).expand(-1, -1, dim)
+            by_position = h.new_zeros(batch, last - first + 1, dim).scatter(1, slots, h)
+        turned = self._multiply(by_position, first)
+        return turned if in_order else turned.gather(1, slots)
+
+    def _multiply(self, h, first):
+        """h (B, P, K) at the positions first .. first + P - 1; a first of -1 is padding, whose kernel is arbitrary."""
+        if first < 0:
+            h = nn.functional.pad(h, (0, 0, first, 0))
+            return nn.functional.pad(self._multiply(h, 0), (0, 0, -first, 0))
+        count = h.size(1)
+        own = self.kernels[first : first + count]
+        turned = torch.bmm(h[:, : own.size(0)].transpose(0, 1), own).transpose(0, 1)
+        if own.size(0) == count:
+            return turned
+        return torch.cat([turned, h[:, own.size(0) :] @ self.kernels[-1]], dim=1)

@@ -1,0 +1,35 @@
+"""The one list of encodings: what is registered here has a flag value, architectures, tests and a table row."""
+
+import difflib
+
+from fairseq_posenc.errors import InputError
+
+_ENCODINGS = {}
+
+
+def register_encoding(name):
+    """Class decorator: register a PositionEncoding under ``name`` (lower case, words joined by hyphens)."""
+
+    def register(encoding_class):
+        if name in _ENCODINGS:
+            raise ValueError(f"position encoding {name} is registered twice")
+        encoding_class.name = name
+        _ENCODINGS[name] = encoding_class
+        return encoding_class
+
+    return register
+
+
+def encoding_names():
+    """All registered names, sorted."""
+    return sorted(_ENCODINGS)
+
+
+def encoding_class(name):
+    """The class registered under ``name``. Raises InputError that lists the known names and suggests the nearest."""
+    if name not in _ENCODINGS:
+        known = encoding_names()
+        near = difflib.get_close_matches(str(name), known, n=1, cutoff=0.5)
+        hint = f"; did you mean {near[0]}?" if near else ""
+        raise InputError(f"unknown position encoding {name!r}{hint} Known encodings: {', '.join(known)}")
+    return _ENCODINGS[name]

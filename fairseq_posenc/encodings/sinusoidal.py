@@ -1,0 +1,55 @@
+"""Sinusoidal position embeddings, exactly as in fairseq's own Transformer."""
+
+import math
+
+import torch
+
+from fairseq_posenc.encodings.base import PositionEncoding
+from fairseq_posenc.encodings.registry import register_encoding
+from fairseq_posenc.errors import InputError
+
+
+def sinusoid_table(rows, dim):
+    """(rows, dim) fp32: row n holds sin(n w_i) for i < dim/2, then cos(n w_i), with w_i = 10000^(-i / (dim/2 - 1)).
+
+    Vaswani et al. 2017, section 3.5, interleave sines and cosines and divide by dim/2; fairseq (after tensor2tensor)
+    keeps them in two halves and divides by dim/2 - 1. This is fairseq's form, so that checkpoints interchange.
+    """
+    half = dim // 2
+    frequencies = torch.exp(torch.arange(half, dtype=torch.float32) * -(math.log(10000) / (half - 1)))
+    angles = torch.arange(rows, dtype=torch.float32).unsqueeze(1) * frequencies
+    return torch.cat([angles.sin(), angles.cos()], dim=1)
+
+
+@register_encoding("sinusoidal")
+class Sinusoidal(PositionEncoding):
+    """``y = x + P[position]`` with fixed sinusoids P of every length (Vaswani et al. 2017, section 3.5).
+
+    The table is fp32 and grows with the longest position seen; it stays fp32 under ``.half()`` and is no part of a
+    checkpoint. Row ``stack.first_row`` belongs to position 0, as in fairseq.
+
+    Raises:
+        InputError: the model dimension is odd or below 4.
+    """
+
+    summary = "fixed sinusoids added to the embeddings; equals stock fairseq"
+    source = "Vaswani et al. 2017, section 3.5 (SAPE in Zhang et al. 2023)"
+    translation_invariant = False
+
+    def __init__(self, stack):
+        super().__init__(stack)
+        if stack.model_dim % 2 or stack.model_dim < 4:
+            raise InputError(
+                f"sinusoidal: the embedding dimension must be even and at least 4, but is {stack.model_dim}"
+            )
+        # Not a buffer: .half() would round a buffer.
+        self._table = sinusoid_table(0, stack.model_dim)
+
+    def embed(self, x, positions):
+        rows = positions + self.stack.first_row
+        longest = int(rows.max()) + 1
+        if longest > self._table.size(0) or self._table.device != x.device:
+            # Doubling keeps step-by-step decoding from rebuilding the table at every step.
+            rows_now = max(2 * self._table.size(0), longest, self.stack.first_row + 256)
+            self._table = sinusoid_table(rows_now, self.stack.model_dim).to(x.device)
+        return x + self._table[rows.clamp(min=0)].to(x.dtype)

@@ -1,0 +1,105 @@
+"""Transformer decoder that takes its positions from an encoding."""
+
+from fairseq.models.transformer import TransformerDecoderBase
+
+from fairseq_posenc.attention.self_attention import CAUSAL
+from fairseq_posenc.encodings.base import AFTER_DROPOUT, BEFORE_DROPOUT
+from fairseq_posenc.encodings.positions import token_positions
+from fairseq_posenc.models.layers import DecoderLayer, wrap_layer
+from fairseq_posenc.models.stack import attach_encoding, drop_stock_tables, without_stock_positions
+
+
+class Decoder(TransformerDecoderBase):
+    """fairseq's Transformer decoder with ``encoding`` in place of its position embeddings (see Encoder)."""
+
+    def __init__(self, cfg, dictionary, embed_tokens, encoding, no_encoder_attn=False, output_projection=None):
+        super().__init__(without_stock_positions(cfg), dictionary, embed_tokens, no_encoder_attn, output_projection)
+        self.cfg = cfg
+        self.embed_positions = encoding
+        attach_encoding(encoding, self.layers)
+
+    def build_decoder_layer(self, cfg, no_encoder_attn=False):
+        return wrap_layer(DecoderLayer(cfg, no_encoder_attn), cfg)
+
+    def forward_embedding(self, tokens, positions):
+        """Tokens (B, T) and their positions (B, T) or (1, T) -> what layer 1 reads, (B, T, C)."""
+        x = self.embed_scale * self.embed_tokens(tokens)
+        if self.quant_noise is not None:
+            x = self.quant_noise(x)
+        if self.project_in_dim is not None:
+            x = self.project_in_dim(x)
+        if self.embed_positions.embeds == BEFORE_DROPOUT:
+            x = self.embed_positions.embed(x, positions)
+        if self.layernorm_embedding is not None:
+            x = self.layernorm_embedding(x)
+        x = self.dropout_module(x)
+        if self.embed_positions.embeds == AFTER_DROPOUT:
+            x = self.embed_positions.embed(x, positions)
+        return x
+
+    def extract_features(
+        self,
+        prev_output_tokens,
+        encoder_out=None,
+        incremental_state=None,
+        full_context_alignment=False,
+        alignment_layer=None,
+        alignment_heads=None,
+    ):
+        """Decode prev_output_tokens (B, T), or with ``incremental_state`` only its last column.
+
+        Returns:
+            Features (B, T, C), and a dict with the attention over the source ("attn": [(B, T, S) or None]) of
+            ``alignment_layer`` (default: the last), averaged over its first ``alignment_heads`` heads (default: all),
+            and the states between layers ("inner_states").
+        """
+        padding_mask = prev_output_tokens.eq(self.padding_idx)
+        positions = token_positions(padding_mask)
+        # One row of positions means that padding, if any, comes last, where causal attention never sees it.
+        needs_padding_mask = positions.size(0) > 1 or (full_context_alignment and bool(padding_mask.any()))
+        if incremental_state is not None:
+            prev_output_tokens, positions, padding_mask = (
+                columns[:, -1:] for columns in (prev_output_tokens, positions, padding_mask)
+            )
+        x = self.forward_embedding(prev_output_tokens, positions)
+        x = x.transpose(0, 1)  # (B, T, C) -> (T, B, C), the layout of fairseq's layers
+
+        source = source_padding = None
+        if encoder_out is not None and encoder_out["encoder_out"]:
+            source = encoder_out["encoder_out"][0]
+        if encoder_out is not None and encoder_out["encoder_padding_mask"]:
+            source_padding = encoder_out["encoder_padding_mask"][0]
+        if alignment_layer is None:
+            alignment_layer = self.num_layers - 1
+
+        attention, states = None, [x]
+        for index, layer in enumerate(self.layers):
+            aligned = index == alignment_layer
+            x, layer_attention, _ = layer(
+                x,
+                source,
+                source_padding,
+                incremental_state,
+                self_attn_mask=None if incremental_state is not None or full_context_alignment else CAUSAL,
+                self_attn_padding_mask=padding_mask if needs_padding_mask else None,
+                need_attn=aligned,
+                need_head_weights=aligned,
+            )
+            states.append(x)
+            if aligned and layer_attention is not None:
+                attention = layer_attention[:alignment_heads].mean(dim=0).to(x)
+        if self.layer_norm is not None:
+            x = self.layer_norm(x)
+        x = x.transpose(0, 1)
+        if self.project_out_dim is not None:
+            x = self.project_out_dim(x)
+        return x, {"attn": [attention], "inner_states": states}
+
+    def max_positions(self):
+        """Longest target sentence, in tokens."""
+        limit = self.embed_positions.max_positions
+        return self.max_target_positions if limit is None else min(self.max_target_positions, limit)
+
+    def upgrade_state_dict_named(self, state_dict, name):
+        drop_stock_tables(state_dict, name, self.embed_positions)
+        return super().upgrade_state_dict_named(state_dict, name)

@@ -1,0 +1,83 @@
+"""Transformer encoder that takes its positions from an encoding."""
+
+from fairseq.models.transformer import TransformerEncoderBase
+
+from fairseq_posenc.encodings.base import AFTER_DROPOUT, BEFORE_DROPOUT
+from fairseq_posenc.encodings.positions import token_positions
+from fairseq_posenc.models.layers import EncoderLayer, wrap_layer
+from fairseq_posenc.models.stack import attach_encoding, drop_stock_tables, without_stock_positions
+
+
+class Encoder(TransformerEncoderBase):
+    """fairseq's Transformer encoder with ``encoding`` in place of its position embeddings.
+
+    Takes, returns and reorders what fairseq's encoder does. The encoding is kept as ``embed_positions``, fairseq's own
+    name, so that checkpoints interchange.
+    """
+
+    def __init__(self, cfg, dictionary, embed_tokens, encoding, return_fc=False):
+        super().__init__(without_stock_positions(cfg), dictionary, embed_tokens, return_fc)
+        self.cfg = cfg
+        self.embed_positions = encoding
+        attach_encoding(encoding, self.layers)
+
+    def build_encoder_layer(self, cfg):
+        return wrap_layer(EncoderLayer(cfg, self.return_fc), cfg)
+
+    def forward_embedding(self, src_tokens, token_embedding=None):
+        """Tokens (B, T) -> what layer 1 reads and the bare scaled embeddings, (B, T, C) each."""
+        if token_embedding is None:
+            token_embedding = self.embed_tokens(src_tokens)
+        embedded = self.embed_scale * token_embedding
+        positions = token_positions(src_tokens.eq(self.padding_idx))
+        x = embedded
+        if self.embed_positions.embeds == BEFORE_DROPOUT:
+            x = self.embed_positions.embed(x, positions)
+        if self.layernorm_embedding is not None:
+            x = self.layernorm_embedding(x)
+        x = self.dropout_module(x)
+        if self.quant_noise is not None:
+            x = self.quant_noise(x)
+        if self.embed_positions.embeds == AFTER_DROPOUT:
+            x = self.embed_positions.embed(x, positions)
+        return x, embedded
+
+    def forward(self, src_tokens, src_lengths=None, return_all_hiddens=False, token_embeddings=None):
+        """Encode src_tokens (B, T), padded on either side; returns fairseq's dictionary of encoder outputs."""
+        padding_mask = src_tokens.eq(self.padding_idx)
+        has_padding = bool(padding_mask.any())
+        x, embedded = self.forward_embedding(src_tokens, token_embeddings)
+        if has_padding:
+            x = x.masked_fill(padding_mask.unsqueeze(-1), 0)
+        x = x.transpose(0, 1)  # (B, T, C) -> (T, B, C), the layout of fairseq's layers
+
+        states, fc_results = ([x] if return_all_hiddens else []), []
+        for layer in self.layers:
+            x = layer(x, encoder_padding_mask=padding_mask if has_padding else None)
+            fc_result = None
+            if self.return_fc:
+                x, fc_result = x
+            if return_all_hiddens:
+                states.append(x)
+                fc_results.append(fc_result)
+        if self.layer_norm is not None:
+            x = self.layer_norm(x)
+
+        return {
+            "encoder_out": [x],
+            "encoder_padding_mask": [padding_mask],
+            "encoder_embedding": [embedded],
+            "encoder_states": states,
+            "fc_results": fc_results,
+            "src_tokens": [],
+            "src_lengths": [(~padding_mask).sum(dim=1, keepdim=True).int()],
+        }
+
+    def max_positions(self):
+        """Longest source sentence, in tokens."""
+        limit = self.embed_positions.max_positions
+        return self.max_source_positions if limit is None else min(self.max_source_positions, limit)
+
+    def upgrade_state_dict_named(self, state_dict, name):
+        drop_stock_tables(state_dict, name, self.embed_positions)
+        return super().upgrade_state_dict_named(state_dict, name)

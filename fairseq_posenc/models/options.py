@@ -1,0 +1,60 @@
+"""From command-line flags to encodings."""
+
+import argparse
+import inspect
+
+from fairseq_posenc.encodings import encoding_class, encoding_names
+from fairseq_posenc.errors import InputError
+
+
+def encoding_name(value):
+    """argparse type of ``--position-encoding`` and its per-side forms."""
+    try:
+        return encoding_class(value).name
+    except InputError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
+
+
+def add_encoding_flags(parser):
+    """Add one flag an encoding option. None has a default: what a model uses is settled by ``settle_options``."""
+    for name in encoding_names():
+        encoding = encoding_class(name)
+        parameters = inspect.signature(encoding).parameters
+        for argument, flag in encoding.flags.items():
+            parameter = parameters[argument]
+            parser.add_argument(
+                flag.name,
+                type=parameter.annotation,
+                choices=flag.choices,
+                metavar=None if flag.choices else parameter.annotation.__name__.upper(),
+                help=f"{name}: {flag.help} (default: {parameter.default})",
+            )
+
+
+def settle_options(args, used):
+    """Write the value of every option of the ``used`` encodings into ``args``, so that checkpoints record them all.
+
+    Raises:
+        InputError: an option of an encoding that is not used was given, or a value is not among the choices.
+    """
+    wanted = {flag.attribute for name in used for flag in encoding_class(name).flags.values()}
+    for name in encoding_names():
+        encoding = encoding_class(name)
+        defaults = encoding.default_options()
+        for argument, flag in encoding.flags.items():
+            given = getattr(args, flag.attribute, None)
+            if flag.attribute not in wanted:
+                if given is not None:
+                    raise InputError(
+                        f"{flag.name} {given} is an option of {name}, but this model uses {', '.join(sorted(used))}; "
+                        f"leave it out, or use --position-encoding {name}"
+                    )
+            elif given is None:
+                setattr(args, flag.attribute, defaults[argument])
+            elif flag.choices and given not in flag.choices:
+                raise InputError(f"{flag.name} must be one of {', '.join(flag.choices)}, but is {given}")
+
+
+def encoding_options(args, name):
+    """Constructor arguments of an encoding, read from settled ``args``."""
+    return {argument: getattr(args, flag.attribute) for argument, flag in encoding_class(name).flags.items()}

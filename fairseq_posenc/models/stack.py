@@ -1,0 +1,29 @@
+"""What the encoder and the decoder do alike with their encoding."""
+
+import copy
+
+from fairseq_posenc.encodings.sinusoidal import Sinusoidal
+
+
+def without_stock_positions(cfg):
+    """A copy of ``cfg`` for fairseq's constructors, which then build no position embeddings of their own."""
+    cfg = copy.copy(cfg)
+    cfg.no_token_positional_embeddings = True
+    return cfg
+
+
+def attach_encoding(encoding, layers):
+    """Hand the encoding to every layer's self-attention, where it acts on attention."""
+    if encoding.acts_on_attention():
+        for layer in layers:
+            layer.self_attn.position_encoding = encoding
+
+
+def drop_stock_tables(state_dict, name, encoding):
+    """Remove the sinusoid buffers that stock checkpoints hold: ours computes its table.
+
+    They stay in the way of every other encoding on purpose: a model trained with sinusoids must not load as one.
+    """
+    if isinstance(encoding, Sinusoidal):
+        for buffer in ("_float_tensor", "weights"):
+            state_dict.pop(f"{name}.embed_positions.{buffer}", None)
