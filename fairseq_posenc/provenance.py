@@ -1,0 +1,133 @@
+"""Where a result came from, and how it is written: every saved number carries its command, commit and versions."""
+
+import json
+import os
+import platform
+import shutil
+import subprocess
+import sys
+import tempfile
+from datetime import datetime, timezone
+from importlib import metadata
+from pathlib import Path
+
+from fairseq_posenc import __version__
+from fairseq_posenc.errors import InputError
+
+PACKAGE = Path(__file__).resolve().parent
+LIBRARIES = ("fairseq", "torch", "numpy", "sacrebleu", "sacremoses", "subword-nmt", "sentencepiece")
+
+
+def provenance():
+    """Return what is needed to repeat this run, ready for JSON.
+
+    ``command``: list of words; ``commit``: of the source checkout this package runs from, None outside one;
+    ``uncommitted_changes``: whether the package differs from that commit, None outside a checkout;
+    ``date``: UTC, ISO 8601; ``versions``: name to version, None where not installed; ``hardware``: the machine's
+    ``cpu``, usable ``cores``, ``memory_gib`` and ``gpus``.
+    """
+    commit, changed = _commit()
+    return {
+        "command": _command(),
+        "commit": commit,
+        "uncommitted_changes": changed,
+        "date": datetime.now(timezone.utc).isoformat(timespec="seconds"),
+        "versions": _versions(),
+        "hardware": _hardware(),
+    }
+
+
+def check_json_target(path):
+    """Raise InputError where ``write_json(path, ...)`` could not write: call it before long work."""
+    target = Path(path)
+    if target.exists() and not target.is_file():
+        raise InputError(f"cannot write {path}: it is not a regular file; give the name of a file")
+    folder = target.resolve().parent
+    if not folder.is_dir():
+        raise InputError(f"cannot write {path}: the folder {folder} does not exist; make it first")
+    if not os.access(folder, os.W_OK):
+        raise InputError(f"cannot write {path}: the folder {folder} is not writable; choose another")
+
+
+def write_json(path, record):
+    """Write a record as indented UTF-8 JSON, at once: readers see the old file or the whole new one."""
+    check_json_target(path)
+    target = Path(path).resolve()
+    text = json.dumps(record, indent=2, ensure_ascii=False) + "\n"
+    handle, temporary = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.", suffix=".tmp")
+    try:
+        with open(handle, "w", encoding="utf-8") as file:
+            file.write(text)
+        # mkstemp makes files for their owner only; a result is an ordinary file.
+        os.chmod(temporary, target.stat().st_mode & 0o777 if target.exists() else 0o666 & ~_umask())
+        os.replace(temporary, target)
+    except BaseException:
+        os.unlink(temporary)
+        raise
+
+
+def _umask():
+    mask = os.umask(0o077)
+    os.umask(mask)
+    return mask
+
+
+def _command():
+    program = Path(sys.argv[0])
+    if program.name == "__main__.py":
+        return ["python", "-m", getattr(sys.modules["__main__"].__spec__, "parent", program.parent.name), *sys.argv[1:]]
+    return [program.name, *sys.argv[1:]]
+
+
+def _output_of(*command):
+    """Return the standard output of a command, None where it is missing, fails or hangs."""
+    if shutil.which(command[0]) is None:
+        return None
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=20, check=True)
+    except (OSError, subprocess.SubprocessError):
+        return None
+    return done.stdout.strip()
+
+
+def _commit():
+    git = ("git", "-C", str(PACKAGE))
+    # An installed copy may lie inside another project's checkout (in a virtual environment, say): not our commit.
+    if _output_of(*git, "ls-files", "--error-unmatch", Path(__file__).name) is None:
+        return None, None
+    return _output_of(*git, "rev-parse", "HEAD"), _output_of(*git, "status", "--porcelain", "--", ".") != ""
+
+
+def _versions():
+    versions = {"python": platform.python_version(), "fairseq_posenc": __version__}
+    for library in LIBRARIES:
+        try:
+            versions[library] = metadata.version(library)
+        except metadata.PackageNotFoundError:
+            versions[library] = None
+    return versions
+
+
+def _hardware():
+    return {
+        "cpu": _cpu_model(),
+        "cores": len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count(),
+        "memory_gib": _memory_gib(),
+        "gpus": (_output_of("nvidia-smi", "--query-gpu=name", "--format=csv,noheader") or "").splitlines(),
+    }
+
+
+def _cpu_model():
+    try:
+        described = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace").split("\n")
+    except OSError:
+        described = []
+    names = (line.split(":", 1)[1].strip() for line in described if line.startswith("model name"))
+    return next(names, platform.processor() or platform.machine())
+
+
+def _memory_gib():
+    try:
+        return round(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30, 1)
+    except (AttributeError, OSError, ValueError):
+        return None

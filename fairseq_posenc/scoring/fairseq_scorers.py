@@ -1,0 +1,71 @@
+"""Scorers for ``fairseq-generate --scoring``: ``chrfpp`` and ``sacrebleu_signature``.
+
+fairseq's own ``chrf`` has no word n-grams, and its ``sacrebleu`` prints no signature (and tokenises outside sacreBLEU,
+so that a signature would be wrong). Both scorers here get the T- and D- text of each sentence: give ``--remove-bpe``
+(and ``--tokenizer moses`` where the data was tokenised), or subword pieces are scored.
+"""
+
+import logging
+from dataclasses import dataclass, field
+
+from fairseq.dataclass import ChoiceEnum, FairseqDataclass
+from fairseq.scoring import BaseScorer, register_scorer
+from sacrebleu.metrics import BLEU, CHRF
+
+from fairseq_posenc.scoring.text import holds_subword_pieces
+
+logger = logging.getLogger(__name__)
+
+
+class _SacrebleuMetricScorer(BaseScorer):
+    """Collects sentences; a subclass names the sacreBLEU metric that scores them."""
+
+    def metric(self):
+        raise NotImplementedError
+
+    def score(self) -> float:
+        """Return the corpus score, 0 to 100."""
+        return self._score_and_signature()[0].score
+
+    def result_string(self) -> str:
+        """Return the score to two decimals with its signature, one line."""
+        if holds_subword_pieces(self.pred):
+            logger.warning("the hypotheses hold subword pieces, which are scored as words: give --remove-bpe")
+        score, signature = self._score_and_signature()
+        return score.format(width=2, signature=str(signature))
+
+    def _score_and_signature(self):
+        metric = self.metric()
+        score = metric.corpus_score(self.pred, [self.ref])
+        return score, metric.get_signature()
+
+
+@dataclass
+class ChrfPlusPlusConfig(FairseqDataclass):
+    chrf_eps_smoothing: bool = field(
+        default=False, metadata={"help": "average the F-scores of the n-gram orders, as Popović's chrF++.py does"}
+    )
+
+
+@register_scorer("chrfpp", dataclass=ChrfPlusPlusConfig)
+class ChrfPlusPlusScorer(_SacrebleuMetricScorer):
+    """chrF++: character 6-grams and word 2-grams, beta 2 (Popović 2017)."""
+
+    def metric(self):
+        return CHRF(word_order=2, eps_smoothing=self.cfg.chrf_eps_smoothing)
+
+
+@dataclass
+class SacrebleuSignatureConfig(FairseqDataclass):
+    sacrebleu_tokenizer: ChoiceEnum(sorted(BLEU.TOKENIZERS)) = field(
+        default="13a", metadata={"help": "sacreBLEU's tokeniser"}
+    )
+    sacrebleu_lowercase: bool = field(default=False, metadata={"help": "ignore case"})
+
+
+@register_scorer("sacrebleu_signature", dataclass=SacrebleuSignatureConfig)
+class SacrebleuSignatureScorer(_SacrebleuMetricScorer):
+    """sacreBLEU's BLEU on the text as it is, with its signature."""
+
+    def metric(self):
+        return BLEU(tokenize=str(self.cfg.sacrebleu_tokenizer), lowercase=self.cfg.sacrebleu_lowercase)

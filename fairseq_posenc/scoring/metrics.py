@@ -1,0 +1,28 @@
+"""BLEU, chrF and chrF++ as sacreBLEU computes them, with the signature that makes a score reproducible."""
+
+from sacrebleu.metrics import BLEU, CHRF
+
+
+def bleu_metric(references):
+    """Return sacreBLEU's BLEU (13a tokenisation, exponential smoothing) against one reference a sentence."""
+    # force: the caller says once which files look tokenised; sacreBLEU would repeat it at each of its passes.
+    return BLEU(references=[references], force=True)
+
+
+def chrf_metric(references, word_order=2, eps_smoothing=False):
+    """Return sacreBLEU's chrF against one reference a sentence.
+
+    ``word_order=2`` is chrF++ (Popović 2017), 0 is chrF (Popović 2015). With ``eps_smoothing`` the F-scores of the
+    n-gram orders are averaged, as Popović's own chrF++.py does; without it precision and recall are averaged first.
+    """
+    return CHRF(word_order=word_order, eps_smoothing=eps_smoothing, references=[references])
+
+
+def score(metric, hypotheses):
+    """Return the corpus score, 0 to 100."""
+    return metric.corpus_score(hypotheses, None).score
+
+
+def signature(metric):
+    """Return sacreBLEU's signature, such as ``nrefs:1|case:mixed|eff:no|tok:13a|smooth:exp|version:2.6.0``."""
+    return str(metric.get_signature())

@@ -1,0 +1,103 @@
+"""All scores of several files of translations, as one record and as a text table."""
+
+from fairseq_posenc.errors import InputError
+from fairseq_posenc.scoring import metrics, tokenized_bleu
+from fairseq_posenc.scoring.significance import SAMPLES, SEED, check_bootstrap, paired_bootstrap
+from fairseq_posenc.scoring.systems import notes_on, read_references, read_systems
+
+
+def score_files(
+    hypothesis_paths,
+    reference_path=None,
+    names=None,
+    tokenized=False,
+    eps_smoothing=False,
+    samples=SAMPLES,
+    seed=SEED,
+):
+    """Return the scores of files of translations as a dict ready for JSON.
+
+    ``systems``: for each file ``name``, ``path``, ``bleu``, ``chrf++`` and ``tokenized_bleu`` (0 to 100; the last None
+    where the file holds no tokenised text); ``signatures``: of those scores; ``significance``: None for one system, else
+    ``p_values`` of each system but the first against it; ``notes``: warnings, one line each.
+
+    Raises InputError where a file cannot be read, the files do not belong together, or an option is out of range.
+    """
+    check_bootstrap(samples, seed)
+    systems = read_systems(hypothesis_paths, names)
+    if tokenized and all(system.generated for system in systems):
+        raise InputError("--tokenized is for plain text, but every --hyp is fairseq-generate output; leave it out")
+    references = read_references(reference_path, systems)
+    notes = notes_on(systems, references, from_systems=reference_path is None)
+    scorers = {
+        "bleu": metrics.bleu_metric(references),
+        "chrf++": metrics.chrf_metric(references, eps_smoothing=eps_smoothing),
+    }
+    significance = None
+    if len(systems) > 1:
+        p_values = paired_bootstrap([(s.name, s.hypotheses) for s in systems], scorers, samples, seed)
+        significance = {"baseline": systems[0].name, "samples": samples, "seed": seed, "p_values": p_values}
+    signatures = {name: metrics.signature(metric) for name, metric in scorers.items()}
+    scored = []
+    for system in systems:
+        row = {"name": system.name, "path": system.path}
+        row.update((name, metrics.score(metric, system.hypotheses)) for name, metric in scorers.items())
+        row["tokenized_bleu"] = None
+        pairs = _tokenized_pairs(system, references, tokenized, notes)
+        if pairs is not None:
+            metric = tokenized_bleu.tokenized_bleu_metric(pairs[1])
+            row["tokenized_bleu"] = tokenized_bleu.tokenized_bleu(metric, pairs[0])
+            signatures["tokenized_bleu"] = tokenized_bleu.tokenized_signature(metric)
+        scored.append(row)
+    return {
+        "references": str(systems[0].path if reference_path is None else reference_path),
+        "references_are": "T- lines" if reference_path is None else "plain text",
+        "lines": len(references),
+        "systems": scored,
+        "signatures": signatures,
+        "significance": significance,
+        "notes": notes,
+    }
+
+
+def _tokenized_pairs(system, references, tokenized, notes):
+    """Return tokenised (hypotheses, references), or None where the system has none; a note says why."""
+    if system.generated is None:
+        return (system.hypotheses, references) if tokenized else None
+    try:
+        return system.generated.tokenized_pairs()
+    except InputError as reason:
+        notes.append(f"no tokenised BLEU for {system.path}: {reason}")
+        return None
+
+
+def text_table(result):
+    """Return the scores as a text table with the signatures below."""
+    columns = [("BLEU", "bleu"), ("chrF++", "chrf++")]
+    if any(row["tokenized_bleu"] is not None for row in result["systems"]):
+        columns.append(("tokenised BLEU", "tokenized_bleu"))
+    significance = result["significance"]
+    header = ["system"] + [title for title, _ in columns]
+    if significance:
+        header += ["p (BLEU)", "p (chrF++)"]
+    rows = [header]
+    for row in result["systems"]:
+        cells = [row["name"]] + ["-" if row[key] is None else f"{row[key]:.2f}" for _, key in columns]
+        if significance:
+            p_values = significance["p_values"].get(row["name"])
+            cells += [f"{p_values[key]:.4f}" for key in ("bleu", "chrf++")] if p_values else ["baseline", "baseline"]
+        rows.append(cells)
+    widths = [max(len(row[column]) for row in rows) for column in range(len(header))]
+    lines = [
+        "  ".join([row[0].ljust(widths[0])] + [cell.rjust(width) for cell, width in zip(row[1:], widths[1:])])
+        for row in rows
+    ]
+    lines.append("")
+    lines.append(f"{result['lines']} sentences, references: {result['references']} ({result['references_are']})")
+    lines += [f"{title}: {result['signatures'][key]}" for title, key in columns]
+    if significance:
+        lines.append(
+            f"p: paired bootstrap against {significance['baseline']}, {significance['samples']} samples, "
+            f"seed {significance['seed']}"
+        )
+    return "\n".join(lines)

@@ -1,0 +1,54 @@
+"""Paired bootstrap resampling between systems (Koehn 2004), sacreBLEU's own."""
+
+import os
+from contextlib import contextmanager
+
+from sacrebleu.significance import PairedTest
+
+from fairseq_posenc.errors import InputError
+
+SAMPLES = 1000
+SEED = 12345
+
+
+def check_bootstrap(samples, seed):
+    """Raise InputError for fewer than one sample or a seed below 1 (sacreBLEU takes seed 0 for "no seed")."""
+    if samples < 1:
+        raise InputError(f"{samples} bootstrap samples: at least 1 is needed, {SAMPLES} are usual")
+    if seed < 1:
+        raise InputError(f"bootstrap seed {seed}: give 1 or more, {SEED} is usual")
+
+
+def paired_bootstrap(systems, metrics, samples=SAMPLES, seed=SEED):
+    """Return ``{system: {metric: p}}`` for every system but the first, which is the baseline.
+
+    systems: list of (name, hypotheses); metrics: ``{name: sacreBLEU metric}`` with their references in them;
+    p: probability of a difference at least as large as the observed one if the two systems were equally good.
+
+    Raises InputError as ``check_bootstrap`` does.
+    """
+    check_bootstrap(samples, seed)
+    p_values = {name: {} for name, _ in systems[1:]}
+    for metric_name, metric in metrics.items():
+        with _sacrebleu_seed(seed):
+            test = PairedTest(systems, {metric_name: metric}, references=None, test_type="bs", n_samples=samples)
+            _, columns = test()
+        columns.pop("System")
+        (results,) = columns.values()
+        for (name, _), result in zip(systems[1:], results[1:]):
+            p_values[name][metric_name] = result.p_value
+    return p_values
+
+
+@contextmanager
+def _sacrebleu_seed(seed):
+    """Set the environment variable that is sacreBLEU's only way to be given a seed."""
+    before = os.environ.get("SACREBLEU_SEED")
+    os.environ["SACREBLEU_SEED"] = str(seed)
+    try:
+        yield
+    finally:
+        if before is None:
+            del os.environ["SACREBLEU_SEED"]
+        else:
+            os.environ["SACREBLEU_SEED"] = before
