@@ -1,0 +1,87 @@
+"""A small English-German parallel corpus from a grammar, in which the order of the words decides the translation.
+
+``python grammar.py --seed 1 --output DIR`` writes train, valid and test, each as .en and .de, one raw sentence a
+line. The same seed gives the same bytes. See README.md beside this file for what the grammar covers.
+"""
+
+import argparse
+import random
+from pathlib import Path
+
+import english
+import german
+from sampler import Sampler, ambiguous, twins
+
+SIZES = {"train": 8000, "valid": 300, "test": 500}
+LENGTHS = range(5, 31)
+TWIN_SHARE = 0.4
+
+
+def corpus(seed, sizes=None):
+    """{split: [(English, German), ...]}, the held-out splits more than one word away from all training sources.
+
+    A sentence and its twin (the same English words in another order) stay in one split. No English and no German
+    sentence is in two splits. ``sizes`` is {split: number of pairs} with "train" first.
+    """
+    sampler = Sampler(random.Random(seed))
+    splits, sources, targets, near = {}, set(), set(), set()
+    for split, size in (sizes or SIZES).items():
+        pairs = splits.setdefault(split, [])
+        held_out = split != "train"
+        while len(pairs) < size:
+            family = [pair for pair in sentence_family(sampler) if pair[0] not in sources]
+            if any(target in targets for _, target in family):
+                continue
+            if held_out and any(not near.isdisjoint(masked(source)) for source, _ in family):
+                continue
+            pairs += family[: size - len(pairs)]
+            for source, target in family:
+                sources.add(source)
+                targets.add(target)
+                if not held_out:
+                    near.update(masked(source))
+    return splits
+
+
+def sentence_family(sampler):
+    """One or two pairs: a sentence and, if it has one and the dice say so, its twin."""
+    while True:
+        tree = sampler.sentence()
+        if ambiguous(tree):
+            continue
+        trees = [tree]
+        others = [twin for twin in twins(tree) if not ambiguous(twin)]
+        if others and sampler.chance(TWIN_SHARE):
+            trees.append(sampler.choose(others))
+        pairs = [(english.sentence(tree), german.sentence(tree)) for tree in trees]
+        if all(len(text.split()) in LENGTHS for pair in pairs for text in pair):
+            return list(dict.fromkeys(pairs))
+
+
+def masked(sentence):
+    """The sentence with each word in turn left open: two sentences share one of these if one word differs."""
+    words = sentence.lower().rstrip(".?").split()
+    return {(*words[:index], None, *words[index + 1 :]) for index in range(len(words))}
+
+
+def write(splits, directory):
+    """Write every split as ``directory``/SPLIT.en and SPLIT.de (UTF-8, one sentence a line)."""
+    directory = Path(directory)
+    directory.mkdir(parents=True, exist_ok=True)
+    for split, pairs in splits.items():
+        for side, language in enumerate(("en", "de")):
+            text = "".join(pair[side] + "\n" for pair in pairs)
+            (directory / f"{split}.{language}").write_text(text, encoding="utf-8", newline="\n")
+
+
+def main(argv=None):
+    """Command line."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--seed", type=int, default=1, help="seed of the random choices (default 1)")
+    parser.add_argument("--output", required=True, metavar="DIR", help="directory for the six files")
+    args = parser.parse_args(argv)
+    write(corpus(args.seed), args.output)
+
+
+if __name__ == "__main__":
+    main()
