@@ -52,7 +52,8 @@ class PositionEncoding(nn.Module):
 
     Hooks take positions, never lengths: step-by-step decoding, left padding, blocks and windows are then no special
     case. Absolute hooks take the index of a token in its own sentence; relative hooks take columns of the batch,
-    since only differences matter to them, and those are the same for every sentence.
+    since only differences matter to them, and those are the same for every sentence. ``embed``, ``rotate`` and
+    ``values`` keep the dtype of what they are given; numbers that come from positions are computed in fp32.
 
     Constructor: ``Encoding(stack, **options)``; ``flags`` maps each option to its command-line flag.
     """
@@ -88,7 +89,8 @@ class PositionEncoding(nn.Module):
     def embed(self, x, positions):
         """Give embeddings their positions: x (B, T, C), positions (B, T) or (1, T) -> (B, T, C).
 
-        Position 0 is the first token of a sentence; padding has position -1, and its result does not matter.
+        Position 0 is the first token of a sentence, and no sentence has a position twice. Padding has position -1, and
+        its result does not matter.
         """
         return x
 
