@@ -1,0 +1,61 @@
+"""List the positional encodings: where each acts, what it is, its limits and its flags."""
+
+import json
+
+from fairseq_posenc.encodings import Stack, encoding_class, encoding_names
+
+
+def add_arguments(parser):
+    parser.add_argument("--json", action="store_true", help="print JSON instead of a table")
+
+
+def run(args):
+    rows = [describe(name) for name in encoding_names()]
+    print(json.dumps(rows, indent=2) if args.json else table(rows))
+
+
+def describe(name):
+    """What the encoding says about itself, as a dict for the table and for JSON."""
+    encoding = encoding_class(name)
+    acts_on = [hook for hook in ("embed", "rotate", "bias", "values") if encoding.overrides(hook)]
+    return {
+        "name": name,
+        "summary": encoding.summary,
+        "acts_on": [
+            {"embed": "embeddings", "rotate": "queries and keys", "bias": "scores", "values": "values"}[hook]
+            for hook in acts_on
+        ],
+        "translation_invariant": encoding.translation_invariant,
+        "causal_only": encoding.causal_only,
+        "length_limit": encoding.length_limit,
+        "learned_parameters": any(True for _ in encoding(Stack(model_dim=16, heads=2)).parameters()),
+        "options": [
+            {"flag": flag.name, "default": encoding.default_options()[argument], "help": flag.help}
+            for argument, flag in encoding.flags.items()
+        ],
+        "source": encoding.source,
+    }
+
+
+def table(rows):
+    """One line an encoding, columns aligned; then the options and the sources."""
+    header = ["encoding", "acts on", "translation-invariant", "sides", "length limit", "parameters"]
+    lines = [header]
+    for row in rows:
+        lines.append(
+            [
+                row["name"],
+                ", ".join(row["acts_on"]) or "-",
+                "yes" if row["translation_invariant"] else "no",
+                "decoder" if row["causal_only"] else "encoder, decoder",
+                row["length_limit"] or "none",
+                "learned" if row["learned_parameters"] else "fixed",
+            ]
+        )
+    widths = [max(len(line[column]) for line in lines) for column in range(len(header))]
+    text = ["  ".join(cell.ljust(width) for cell, width in zip(line, widths)).rstrip() for line in lines]
+    text.insert(1, "  ".join("-" * width for width in widths))
+    for row in rows:
+        text += ["", f"{row['name']}: {row['summary']}", f"    source: {row['source']}"]
+        text += [f"    {o['flag']} (default {o['default']}): {o['help']}" for o in row["options"]]
+    return "\n".join(text)
