@@ -115,12 +115,17 @@ def one_line_errors(module):
 
 
 @patch(
-    "quiet_hydra_warnings",
+    "quiet_warnings",
     "fairseq.dataclass.utils",
-    fault="every command: several lines of warnings about hydra options that only fairseq's authors could change",
-    since="hydra-core 1.1",
+    fault="every command: some twenty lines of warnings about calls that only fairseq's authors could change",
+    since="hydra-core 1.1, PyTorch 2.4",
 )
-def quiet_hydra_warnings(module):
-    """Silence the deprecation notes that fairseq's own calls of hydra bring about."""
+def quiet_warnings(module):
+    """Silence the deprecation notes that fairseq's own calls of hydra and PyTorch bring about; no others."""
     for origin in (r"hydra\.", r"fairseq\.dataclass", r"fairseq_cli\.hydra_train"):
         warnings.filterwarnings("ignore", category=UserWarning, module=origin)
+    warnings.filterwarnings("ignore", r"\s*'config' is validated against ConfigStore schema", UserWarning)
+    warnings.filterwarnings(
+        "ignore", r"`torch\.cuda\.amp\.\w+\(args\.\.\.\)` is deprecated", FutureWarning, r"fairseq\."
+    )
+    warnings.filterwarnings("ignore", r"'pin_memory' argument is set as true but no accelerator", UserWarning)

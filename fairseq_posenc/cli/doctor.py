@@ -5,6 +5,7 @@ Names each thing that is missing, with the cure. Exit status: 0 when nothing tha
 
 import importlib
 import json
+import logging
 import platform
 import subprocess
 import sys
@@ -45,6 +46,7 @@ def add_arguments(parser):
 
 def run(args):
     """Print the findings; return 1 if something needed is missing."""
+    logging.disable(logging.WARNING)  # fairseq logs while it is imported
     findings = examine()
     if args.json:
         print(json.dumps(findings, indent=2))

@@ -1,0 +1,190 @@
+"""The stock fairseq commands, run for real on a toy corpus."""
+
+import re
+
+import pytest
+import torch
+from stock_commands import BIN, LANGUAGE_MODEL, TRANSLATION, fairseq, python, run, succeeded
+
+
+def hypotheses(output):
+    """The translations of fairseq-generate or -interactive by sentence number."""
+    return dict(re.findall(r"^H-(\d+)\t\S+\t(.*)$", output, re.MULTILINE))
+
+
+def updates(checkpoint):
+    """The number of updates that a checkpoint has behind it."""
+    state = torch.load(checkpoint, weights_only=False, map_location="cpu")
+    return state["optimizer_history"][-1]["num_updates"]
+
+
+@pytest.fixture(scope="module")
+def generated(data, checkpoint):
+    """fairseq-generate's output. Batches of sentences of different lengths: padded on the left."""
+    options = ("--path", checkpoint, "--beam", "2", "--max-len-b", "15", "--batch-size", "20")
+    return succeeded(fairseq("generate", data, *options)).stdout
+
+
+def test_train_saves_a_plain_checkpoint(model):
+    assert updates(model / "checkpoint_last.pt") == 4
+
+
+def test_resume_goes_on_where_training_stopped(data, model, tmp_path):
+    (tmp_path / "checkpoint_last.pt").write_bytes((model / "checkpoint_1_2.pt").read_bytes())
+    result = succeeded(fairseq("train", data, *TRANSLATION, "--save-dir", tmp_path))
+    assert "@ 2 updates" in result.stdout + result.stderr
+    resumed = torch.load(tmp_path / "checkpoint_last.pt", weights_only=False)["model"]
+    straight = torch.load(model / "checkpoint_last.pt", weights_only=False)["model"]
+    # Loading fills the encoder's unused copies (fc1_weight, in_proj_weight, ...), which training leaves alone.
+    used = [name for name in straight if not re.search(r"(fc1|fc2|in_proj|out_proj)_(weight|bias)$", name)]
+    assert all(torch.equal(resumed[name], straight[name]) for name in used)
+
+
+def losses(process):
+    text = process.stdout + process.stderr
+    return [float(value) for value in re.findall(r"train \| epoch .*?\| loss ([\d.]+)", text)]
+
+
+# fp16 and bf16 really compute in half precision on the CPU. --amp does not: fairseq 0.12.2 autocasts for CUDA only
+# (torch.cuda.amp), so that without a GPU it trains in fp32 and PyTorch warns that autocast and scaler are disabled.
+@pytest.mark.parametrize("precision", ["fp16", "bf16", "amp"])
+def test_training_precisions_without_a_gpu(precision, data, tmp_path):
+    options = (*TRANSLATION, "--cpu", f"--{precision}", "--fp16-init-scale", "4", "--save-dir", tmp_path)
+    result = succeeded(fairseq("train", data, *options))
+    assert losses(result)
+    assert updates(tmp_path / "checkpoint_last.pt") == 4
+    # Checkpoints are written in fp32; the values tell which precision the model had.
+    weight = torch.load(tmp_path / "checkpoint_last.pt", weights_only=False)["model"]["encoder.embed_tokens.weight"]
+    rounded = [name for name in ("float16", "bfloat16") if torch.equal(weight, weight.to(getattr(torch, name)).float())]
+    assert rounded == {"fp16": ["float16"], "bf16": ["bfloat16"], "amp": []}[precision]
+
+
+def test_generate_translates_padded_batches_as_single_sentences(data, checkpoint, generated):
+    found = hypotheses(generated)
+    assert len(found) == 20
+    options = ("--path", checkpoint, "--beam", "2", "--max-len-b", "15", "--batch-size", "1")
+    alone = hypotheses(succeeded(fairseq("generate", data, *options)).stdout)
+    assert found == alone
+
+
+def test_generate_ensemble_sampling_and_sacrebleu(data, model):
+    paths = f"{model}/checkpoint_last.pt:{model}/checkpoint_1_2.pt"
+    options = ("--sampling", "--sampling-topk", "5", "--beam", "1", "--max-len-b", "15", "--scoring", "sacrebleu")
+    output = succeeded(fairseq("generate", data, "--path", paths, *options)).stdout
+    assert len(hypotheses(output)) == 20
+    assert "BLEU" in output.splitlines()[-1]
+
+
+def test_interactive_agrees_with_generate(corpus, data, checkpoint, generated):
+    source = "".join((corpus / "test.src").read_text().splitlines(keepends=True)[:3])
+    options = ("--path", checkpoint, "--beam", "2", "--max-len-b", "15", "-s", "src", "-t", "tgt")
+    output = succeeded(fairseq("interactive", data, *options, stdin=source)).stdout
+    expected = hypotheses(generated)
+    assert hypotheses(output) == {number: expected[number] for number in ("0", "1", "2")}
+
+
+@pytest.mark.parametrize("options", [(), ("--sacrebleu",)])
+def test_score(corpus, options):
+    perfect = succeeded(fairseq("score", "-s", corpus / "test.tgt", "-r", corpus / "test.tgt", *options)).stdout
+    assert re.search(r"BLEU4? = 100\.0", perfect)
+    wrong = succeeded(fairseq("score", "-s", corpus / "test.src", "-r", corpus / "test.tgt", *options)).stdout
+    assert re.search(r"BLEU4? = 0\.0", wrong)
+
+
+def test_score_from_standard_input(corpus):
+    options = ("--sacrebleu", "-r", corpus / "test.tgt")
+    output = succeeded(fairseq("score", *options, stdin=(corpus / "test.tgt").read_text())).stdout
+    assert "BLEU = 100.0" in output
+
+
+def test_validate(data, checkpoint):
+    options = ("--path", checkpoint, "--task", "translation", "--max-tokens", "400")
+    result = succeeded(fairseq("validate", data, *options))
+    assert re.search(r"valid \| .*loss [\d.]+", result.stdout + result.stderr)
+
+
+def test_language_model_on_sentences(language_model, lm_data):
+    path = language_model / "checkpoint_last.pt"
+    options = ("--path", path, "--gen-subset", "test", "--batch-size", "5", "--sample-break-mode", "eos")
+    result = succeeded(fairseq("eval-lm", lm_data, *options))
+    assert "Evaluated 140 tokens" in result.stdout + result.stderr
+    perplexity = float(re.search(r"Perplexity: ([\d.]+)", result.stdout + result.stderr).group(1))
+    assert 20 < perplexity < 60  # nearly untrained, 40 types
+
+
+def test_language_model_on_blocks(lm_data):
+    result = succeeded(fairseq("train", lm_data, *LANGUAGE_MODEL, "--sample-break-mode", "none", "--no-save"))
+    assert losses(result)
+
+
+def test_length_buckets(data):
+    result = succeeded(fairseq("train", data, *TRANSLATION, "--no-save", "--num-batch-buckets", "3"))
+    assert "bucketing source lengths" in result.stdout + result.stderr
+
+
+def test_python_m(data):
+    options = (*TRANSLATION, "--no-save", "--max-update", "1")
+    result = succeeded(run(BIN / "python", "-m", "fairseq_cli.train", data, *options))
+    assert losses(result)
+
+
+def test_hydra_train(lm_data, tmp_path):
+    overrides = [
+        *("task=language_modeling", f"task.data={lm_data}", "task.tokens_per_sample=32", "model=transformer_lm"),
+        *("model.decoder_layers=1", "model.decoder_embed_dim=16", "model.decoder_ffn_embed_dim=32"),
+        *("model.decoder_attention_heads=2", "criterion=cross_entropy", "optimizer=adam", "lr_scheduler=fixed"),
+        *("optimization.lr=[0.001]", "optimization.max_update=2", "dataset.max_tokens=400", "dataset.num_workers=0"),
+        *(f"checkpoint.save_dir={tmp_path}/checkpoints", f"hydra.run.dir={tmp_path}/run"),
+    ]
+    succeeded(fairseq("hydra-train", *overrides, cwd=tmp_path))
+    assert updates(tmp_path / "checkpoints" / "checkpoint_last.pt") == 2
+
+
+def test_hub_translates_as_generate_does(data, model, corpus, generated):
+    code = (
+        "import sys\n"
+        "from fairseq.models.transformer import TransformerModel\n"
+        "model = TransformerModel.from_pretrained(sys.argv[1], 'checkpoint_last.pt', sys.argv[2])\n"
+        "print(model.translate(sys.argv[3], beam=2, max_len_b=15))"
+    )
+    source = (corpus / "test.src").read_text().splitlines()[0]
+    assert succeeded(python(code, model, data, source)).stdout.splitlines()[-1] == hypotheses(generated)["0"]
+
+
+def test_a_checkpoint_of_averaged_parameters_translates(data, model, tmp_path):
+    states = [torch.load(model / name, weights_only=False) for name in ("checkpoint_last.pt", "checkpoint_1_2.pt")]
+    first, second = (state["model"] for state in states)
+    states[0]["model"] = {name: (first[name] + second[name]) / 2 for name in first}
+    torch.save(states[0], tmp_path / "average.pt")
+    options = ("--path", tmp_path / "average.pt", "--beam", "2", "--max-len-b", "15")
+    assert len(hypotheses(succeeded(fairseq("generate", data, *options)).stdout)) == 20
+
+
+def torchrun(data, save_dir, *options):
+    launcher = (BIN / "torchrun", "--nproc_per_node", "2", "--master_port", "0", "--standalone")
+    command = (*launcher, BIN / "fairseq-train", data, *TRANSLATION, "--cpu", "--distributed-backend", "gloo")
+    return run(*command, "--save-dir", save_dir, *options)
+
+
+# Every stock encoder layer owns eight parameters that are never used (copies for the fused inference path). PyTorch's
+# DDP, fairseq's default, waits for their gradients; it must be told to look for unused parameters.
+@pytest.mark.parametrize(
+    "options",
+    [
+        ("--ddp-backend", "legacy_ddp"),
+        ("--ddp-backend", "no_c10d"),
+        ("--ddp-backend", "c10d", "--find-unused-parameters"),
+        ("--find-unused-parameters",),
+    ],
+    ids=["legacy_ddp", "no_c10d", "c10d", "default"],
+)
+def test_two_processes(options, data, tmp_path):
+    succeeded(torchrun(data, tmp_path, *options))
+    assert updates(tmp_path / "checkpoint_last.pt") == 4
+
+
+def test_two_processes_resume(data, model, tmp_path):
+    (tmp_path / "checkpoint_last.pt").write_bytes((model / "checkpoint_1_2.pt").read_bytes())
+    result = succeeded(torchrun(data, tmp_path, "--ddp-backend", "legacy_ddp"))
+    assert "@ 2 updates" in result.stdout + result.stderr
+    assert updates(tmp_path / "checkpoint_last.pt") == 4
