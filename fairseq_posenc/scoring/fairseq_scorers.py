@@ -1,8 +1,9 @@
 """Scorers for ``fairseq-generate --scoring``: ``chrfpp`` and ``sacrebleu_signature``.
 
 fairseq's own ``chrf`` has no word n-grams, and its ``sacrebleu`` prints no signature (and tokenises outside sacreBLEU,
-so that a signature would be wrong). Both scorers here get the T- and D- text of each sentence: give ``--remove-bpe``
-(and ``--tokenizer moses`` where the data was tokenised), or subword pieces are scored.
+so that a signature would be wrong). Both scorers here get the T- and D- text of each sentence: give ``--remove-bpe``,
+and where the data was tokenised ``--tokenizer moses`` with ``--source-lang`` and ``--target-lang`` (which that option
+needs), or subword pieces or tokenised text are scored.
 """
 
 import logging

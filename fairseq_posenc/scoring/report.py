@@ -18,8 +18,8 @@ def score_files(
     """Return the scores of files of translations as a dict ready for JSON.
 
     ``systems``: for each file ``name``, ``path``, ``bleu``, ``chrf++`` and ``tokenized_bleu`` (0 to 100; the last None
-    where the file holds no tokenised text); ``signatures``: of those scores; ``significance``: None for one system, else
-    ``p_values`` of each system but the first against it; ``notes``: warnings, one line each.
+    where the file holds no tokenised text); ``signatures``: of those scores; ``significance``: None for one system,
+    else ``p_values`` of each system but the first against it; ``notes``: warnings, one line each.
 
     Raises InputError where a file cannot be read, the files do not belong together, or an option is out of range.
     """

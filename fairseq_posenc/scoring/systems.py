@@ -102,8 +102,8 @@ def notes_on(systems, references, from_systems):
     notes = []
     if from_systems:
         notes.append(
-            "no --ref: the references are T- lines of fairseq-generate, in which unknown words are <<unk>> and words are "
-            "split from punctuation unless --tokenizer undid it; for a comparable sacreBLEU give the raw text with --ref"
+            "no --ref: the references are fairseq-generate's T- lines, where unknown words are <<unk>> and which are "
+            "tokenised unless it had --tokenizer; for a comparable sacreBLEU give the raw text with --ref"
         )
     raw_references = not looks_tokenized(references)
     for system in systems:
@@ -112,6 +112,6 @@ def notes_on(systems, references, from_systems):
         if raw_references and looks_tokenized(system.hypotheses):
             notes.append(
                 f"{system.path} is tokenised but the reference is not, which spoils BLEU and chrF++; detokenise it, or "
-                "run fairseq-generate with --tokenizer moses"
+                "run fairseq-generate with --tokenizer moses --source-lang ... --target-lang ..."
             )
     return notes

@@ -1,0 +1,225 @@
+"""``fairseq-posenc score``: table, JSON and mistakes."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from fairseq_posenc.cli import main
+from fairseq_posenc.scoring.metrics import bleu_metric, chrf_metric, score
+
+REFERENCES = [
+    "Der Mann, der den alten Hund sieht, lacht.",
+    "Wir haben gestern ein gutes Buch gelesen.",
+    "Das Kind spielt im Garten mit dem roten Ball.",
+    "Sie kommt morgen mit ihrer Schwester an.",
+]
+GOOD = [REFERENCES[0], "Wir haben gestern ein Buch gelesen.", REFERENCES[2], "Sie kommt mit ihrer Schwester an."]
+POOR = ["Mann Hund sieht lacht.", "Wir gelesen Buch gestern.", "Kind spielt Ball mit dem Garten.", ""]
+
+
+@pytest.fixture
+def write(tmp_path):
+    """Return a function: writes lines to a file of tmp_path, returns its name."""
+
+    def write_lines(name, lines):
+        path = tmp_path / name
+        path.parent.mkdir(exist_ok=True)
+        path.write_text("".join(line + "\n" for line in lines), encoding="utf-8")
+        return str(path)
+
+    return write_lines
+
+
+@pytest.fixture
+def reference(write):
+    return write("ref.de", REFERENCES)
+
+
+def generated(hypotheses, references, detokenized=None):
+    lines = []
+    for number in reversed(range(len(hypotheses))):
+        lines += [f"S-{number}\tsource", f"T-{number}\t{references[number]}", f"H-{number}\t-0.5\t{hypotheses[number]}"]
+        lines += [f"D-{number}\t-0.5\t{(detokenized or hypotheses)[number]}"]
+        lines += [f"H-{number}\t-0.9\tsecond", f"D-{number}\t-0.9\tsecond"]
+    return lines
+
+
+def run_json(tmp_path, *arguments):
+    target = tmp_path / "scores.json"
+    assert main(["score", *arguments, "--json", str(target)]) == 0
+    return json.loads(target.read_text(encoding="utf-8"))
+
+
+def test_two_systems(tmp_path, write, reference, capsys):
+    good, poor = write("good.txt", GOOD), write("poor.txt", POOR)
+    record = run_json(tmp_path, "--ref", reference, "--hyp", good, "--hyp", poor, "--bootstrap-samples", "50")
+    assert record["references"] == reference and record["lines"] == 4
+    bleu, chrf = bleu_metric(REFERENCES), chrf_metric(REFERENCES)
+    assert record["systems"] == [
+        {"name": name, "path": path, "bleu": score(bleu, text), "chrf++": score(chrf, text), "tokenized_bleu": None}
+        for name, path, text in (("good", good, GOOD), ("poor", poor, POOR))
+    ]
+    assert record["systems"][0]["bleu"] > record["systems"][1]["bleu"] + 20
+    assert record["signatures"]["bleu"].startswith("nrefs:1|case:mixed|eff:no|tok:13a|smooth:exp|version:")
+    assert "|nc:6|nw:2|" in record["signatures"]["chrf++"]
+    significance = record["significance"]
+    assert (significance["baseline"], significance["samples"], significance["seed"]) == ("good", 50, 12345)
+    assert set(significance["p_values"]) == {"poor"} and set(significance["p_values"]["poor"]) == {"bleu", "chrf++"}
+    assert all(0 < p <= 0.1 for p in significance["p_values"]["poor"].values())
+    assert record["versions"]["sacrebleu"] and record["command"] and "commit" in record
+    table = capsys.readouterr().out
+    assert (
+        table.split("\n")[1].split()
+        == ["good", f"{score(bleu, GOOD):.2f}", f"{score(chrf, GOOD):.2f}"] + ["baseline"] * 2
+    )
+    assert record["signatures"]["bleu"] in table
+
+
+def test_one_system_has_no_significance(tmp_path, write, reference):
+    assert run_json(tmp_path, "--ref", reference, "--hyp", write("good.txt", GOOD))["significance"] is None
+
+
+def test_seed_decides_the_bootstrap(tmp_path, write, reference):
+    files = [write("one.txt", GOOD[:2] + POOR[2:]), write("two.txt", POOR[:2] + GOOD[2:])]
+    runs = [
+        run_json(tmp_path, "--ref", reference, "--hyp", *files, "--seed", seed, "--bootstrap-samples", "200")
+        for seed in ("1", "1", "2")
+    ]
+    p_values = [run["significance"]["p_values"] for run in runs]
+    assert p_values[0] == p_values[1] != p_values[2]
+
+
+def test_popovics_smoothing(tmp_path, write, reference):
+    poor = write("poor.txt", POOR)
+    plain = run_json(tmp_path, "--ref", reference, "--hyp", poor)
+    smoothed = run_json(tmp_path, "--ref", reference, "--hyp", poor, "--chrf-eps-smoothing")
+    assert plain["systems"][0]["chrf++"] != smoothed["systems"][0]["chrf++"]
+    assert "eff:no" in smoothed["signatures"]["chrf++"] and "eff:yes" in plain["signatures"]["chrf++"]
+
+
+def test_generate_output_scores_like_its_text(tmp_path, write, reference, capsys):
+    tokenized = [line.replace(".", " .").replace(",", " ,") for line in GOOD]
+    output = write("generate-test.txt", generated(tokenized, REFERENCES, detokenized=GOOD))
+    plain = write("good.txt", GOOD)
+    record = run_json(tmp_path, "--ref", reference, "--hyp", output, "--hyp", plain, "--bootstrap-samples", "20")
+    first, second = record["systems"]
+    assert (first["name"], first["bleu"], first["chrf++"]) == ("generate-test", second["bleu"], second["chrf++"])
+    assert first["tokenized_bleu"] is None
+    assert "detokenised its T- lines" in capsys.readouterr().err
+
+
+def test_generate_output_without_ref_uses_its_t_lines(tmp_path, write, capsys):
+    output = write("gen.out", generated(GOOD, REFERENCES))
+    record = run_json(tmp_path, "--hyp", output)
+    assert record["systems"][0]["bleu"] == score(bleu_metric(REFERENCES), GOOD)
+    assert (record["references"], record["references_are"]) == (output, "T- lines")
+    assert "for a comparable sacreBLEU give the raw text with --ref" in capsys.readouterr().err
+
+
+def test_tokenized_bleu_is_the_same_from_both_kinds_of_file(tmp_path, write):
+    hypotheses = [line.replace(".", " .").replace("Buch", "Koch-Buch") for line in GOOD]
+    references = [line.replace(".", " .").replace("Buch", "Lese-Buch") for line in REFERENCES]
+    output = write("gen.out", generated(hypotheses, references))
+    plain, reference = write("plain.txt", hypotheses), write("ref.tok", references)
+    from_output = run_json(tmp_path, "--hyp", output)
+    from_plain = run_json(tmp_path, "--ref", reference, "--hyp", plain, "--tokenized")
+    assert from_output["systems"][0]["tokenized_bleu"] == from_plain["systems"][0]["tokenized_bleu"] > 10
+    assert from_plain["signatures"]["tokenized_bleu"].endswith("|compounds:split")
+    assert run_json(tmp_path, "--ref", reference, "--hyp", plain)["systems"][0]["tokenized_bleu"] is None
+
+
+def test_warnings_on_text_that_misleads(tmp_path, write, reference):
+    tokenized = write("tokenized.txt", [line.replace(".", " .") for line in GOOD])
+    pieces = write("pieces.txt", [line.replace("en", "@@ en") for line in GOOD])
+    notes = run_json(tmp_path, "--ref", reference, "--hyp", tokenized, pieces, "--bootstrap-samples", "9")["notes"]
+    assert len(notes) == 2 and "tokenized.txt is tokenised" in notes[0] and "pieces.txt holds subword" in notes[1]
+    assert run_json(tmp_path, "--ref", reference, "--hyp", write("good.txt", GOOD))["notes"] == []
+
+
+def test_names(tmp_path, write, reference):
+    paths = [write("a/generate-test.txt", GOOD), write("b/generate-test.txt", POOR), write("c/other.txt", POOR)]
+    samples = ("--bootstrap-samples", "9")
+    record = run_json(tmp_path, "--ref", reference, "--hyp", *paths, *samples)
+    assert [row["name"] for row in record["systems"]] == ["a/generate-test", "b/generate-test", "other"]
+    record = run_json(tmp_path, "--ref", reference, "--hyp", *paths, "--name", "x", "y", "--name", "z", *samples)
+    assert [row["name"] for row in record["systems"]] == ["x", "y", "z"]
+
+
+BAD_FILES = {
+    "missing": (None, "No such file"),
+    "empty": (b"", "is empty"),
+    "short": (b"one line\n", "has 1 lines but"),
+    "latin1": ("Übel\n".encode("latin-1") * 4, "is not UTF-8: byte 0xdc in line 1"),
+    "binary": (b"a\nb\0\nc\nd\n", "line 2 holds a NUL byte"),
+    "gzip": (b"\x1f\x8b\x08\x00", "decompress it first"),
+}
+
+
+@pytest.mark.parametrize("case", BAD_FILES)
+@pytest.mark.parametrize("which", ["--hyp", "--ref"])
+def test_bad_files_end_in_one_line_and_change_nothing(tmp_path, write, reference, capsys, case, which):
+    content, message = BAD_FILES[case]
+    bad = tmp_path / "bad.txt"
+    if content is not None:
+        bad.write_bytes(content)
+    target = tmp_path / "scores.json"
+    target.write_text("kept")
+    files = {"--ref": reference, "--hyp": write("good.txt", GOOD), which: str(bad)}
+    if case == "short" and which == "--ref":
+        message = "has 4 lines but"
+    assert main(["score", *(word for pair in files.items() for word in pair), "--json", str(target)]) == 2
+    error = capsys.readouterr().err
+    assert error.count("\n") == 1 and message in error and "bad.txt" in error
+    assert target.read_text() == "kept"
+
+
+@pytest.mark.parametrize(
+    "arguments, message",
+    [
+        (["--hyp", "{good}"], "is plain text, which holds no references; give --ref"),
+        (["--ref", "{ref}", "--hyp", "{good}", "{good}"], "is given twice"),
+        (["--ref", "{ref}", "--hyp", "{good}", "{poor}", "--name", "x", "x"], "--name x is given twice"),
+        (["--ref", "{ref}", "--hyp", "{good}", "--name", "x", "y"], "2 --name for 1 --hyp"),
+        (["--ref", "{ref}", "--hyp", "{good}", "--seed", "0"], "bootstrap seed 0"),
+        (["--ref", "{ref}", "--hyp", "{good}", "--bootstrap-samples", "0"], "0 bootstrap samples"),
+        (["--ref", "{ref}", "--hyp", "{good}", "--json", "{ref}"], "would overwrite an input file"),
+        (["--ref", "{ref}", "--hyp", "{good}", "--json", "{ref}/x/y.json"], "does not exist"),
+        (["--ref", "{gen}", "--hyp", "{good}"], "--ref"),
+        (["--hyp", "{gen}", "--tokenized"], "--tokenized is for plain text"),
+        (["--hyp", "{gen}", "{gen2}"], "the T- lines of"),
+    ],
+)
+def test_mistakes_end_in_one_line(write, reference, capsys, arguments, message):
+    files = {
+        "ref": reference,
+        "good": write("good.txt", GOOD),
+        "poor": write("poor.txt", POOR),
+        "gen": write("gen.out", generated(GOOD, REFERENCES)),
+        "gen2": write("gen2.out", generated(GOOD, REFERENCES[::-1])),
+    }
+    before = {name: Path(path).read_bytes() for name, path in files.items()}
+    assert main(["score", *(argument.format(**files) for argument in arguments)]) == 2
+    error = capsys.readouterr().err
+    assert error.count("\n") == 1 and message in error
+    assert before == {name: Path(path).read_bytes() for name, path in files.items()}
+
+
+def test_lines_are_cut_at_line_feeds_only(tmp_path, write):
+    strange = [line.replace(" ", "\u2028", 1).replace("mit", "mit\x0c\x85\r") for line in REFERENCES]
+    record = run_json(tmp_path, "--ref", write("ref", strange), "--hyp", write("hyp", strange))
+    assert record["lines"] == 4 and record["systems"][0]["bleu"] == pytest.approx(100)
+
+
+def test_the_command_is_recorded_as_it_was_typed(tmp_path, write, reference):
+    arguments = ["score", "--ref", reference, "--hyp", write("good.txt", GOOD), "--json", str(tmp_path / "out.json")]
+    subprocess.run([sys.executable, "-m", "fairseq_posenc.cli", *arguments], check=True, capture_output=True)
+    record = json.loads((tmp_path / "out.json").read_text(encoding="utf-8"))
+    assert record["command"] == ["python", "-m", "fairseq_posenc.cli", *arguments]
+
+
+def test_scoring_needs_no_fairseq():
+    code = "import sys, fairseq_posenc.cli.score; sys.exit('fairseq' in sys.modules or 'torch' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code]).returncode == 0
