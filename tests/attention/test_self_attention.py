@@ -39,7 +39,7 @@ def every_hook():
 
 
 def naive(module, x, padding, causal):
-    """softmax(q k / sqrt(D) + bias) v, one query, key and head at a time; x (T, B, C) -> (T, B, C), weights (B, H, T, T)."""
+    """softmax(q k / sqrt(D) + bias) v, one query, key and head at a time: x (T, B, C) -> (T, B, C), (B, H, T, T)."""
     length, batch, _ = x.shape
     weights = x.new_zeros(batch, HEADS, length, length)
     out = x.new_zeros(batch, length, HEADS, HEAD_DIM)
@@ -92,9 +92,7 @@ def test_equals_formula(encoding, side, causal):
     assert fused.isfinite().all() and out.isfinite().all()
     for b in range(BATCH):
         real = ~padding[b]
-        torch.testing.assert_close(
-            weights[:, b, real].double(), expected_weights[b][:, real], atol=1e-6, rtol=0
-        )
+        torch.testing.assert_close(weights[:, b, real].double(), expected_weights[b][:, real], atol=1e-6, rtol=0)
     torch.testing.assert_close(average, weights.mean(0))
 
 

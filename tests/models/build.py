@@ -1,12 +1,10 @@
 """Models from command-line flags and a dictionary in memory, as fairseq-train builds them."""
 
-from types import SimpleNamespace
-
 import torch
-from fairseq import models, options
-from fairseq.data import Dictionary
 
-import fairseq_posenc.models.transformer  # noqa: F401 (registers the architectures)
+from fairseq_posenc.analysis.build import architecture as architecture_of_size
+from fairseq_posenc.analysis.build import build_model as build_model_of_words
+from fairseq_posenc.encodings import encoding_class
 from tests.encodings.cases import CASES
 
 SMALL = {
@@ -24,34 +22,18 @@ SMALL = {
 
 def small_flags(encoding):
     """Command-line words for a small model with the options of the encoding's test row."""
-    from fairseq_posenc.encodings import encoding_class
-
     flags = dict(SMALL)
     for argument, value in CASES[encoding].options.items():
         flags[encoding_class(encoding).flags[argument].name] = value
     return [str(word) for pair in flags.items() for word in pair]
 
 
-def dictionary(words=20):
-    d = Dictionary()
-    for index in range(words):
-        d.add_symbol(f"w{index}")
-    return d
-
-
 def build_model(arch, *flags, words=20, target_words=None):
-    """The model that ``fairseq-train --arch ARCH FLAGS`` would train, in evaluation mode."""
-    parser = options.get_training_parser()
-    args = options.parse_args_and_arch(parser, ["no-data", "--arch", arch, *map(str, flags)])
-    source = dictionary(words)
-    target = source if target_words is None else dictionary(target_words)
-    task = SimpleNamespace(source_dictionary=source, target_dictionary=target)
-    torch.manual_seed(0)
-    return models.build_model(args, task).eval()
+    return build_model_of_words(arch, *flags, words=words, target_words=target_words)
 
 
 def architecture(encoding):
-    return f"transformer_{encoding.replace('-', '_')}_iwslt_de_en"
+    return architecture_of_size(encoding, "iwslt_de_en")
 
 
 def build_small(encoding, *flags, **options):

@@ -95,7 +95,9 @@ def test_encoder_order(name):
     assert change > 1e-3 if CASES[name].informs else change < 1e-5
 
 
-@pytest.mark.parametrize("flags", [["--encoder-normalize-before", "--decoder-normalize-before"], []], ids=["pre", "post"])
+@pytest.mark.parametrize(
+    "flags", [["--encoder-normalize-before", "--decoder-normalize-before"], []], ids=["pre", "post"]
+)
 def test_every_parameter_learns(name, flags):
     """A gradient for all parameters: nothing is owned and unused."""
     model = build_small(name, *flags).train()

@@ -25,7 +25,7 @@ def randomize(model):
     """Biases and norms away from their constant start, so that a lost one shows."""
     generator = torch.Generator().manual_seed(7)
     with torch.no_grad():
-        for name, parameter in model.named_parameters():
+        for parameter in model.parameters():
             if parameter.dim() == 1:
                 parameter.add_(0.1 * torch.randn(parameter.shape, generator=generator))
     return model
@@ -35,7 +35,6 @@ def outputs(model, left_pad_source=True, left_pad_target=False):
     sample = batch(left_pad_source=left_pad_source, left_pad_target=left_pad_target)
     logits, extra = model(**sample)
     tokens = sample["prev_output_tokens"] != 1
-    # The stock inference path leaves out attention over padding; compare where both are defined.
     return logits[tokens], extra["attn"][0][tokens]
 
 

@@ -1,0 +1,146 @@
+"""Time and memory of models relative to stock fairseq, measured side by side in one run.
+
+Machines are noisy, so systems take turns, round by round, and what is reported is the median over rounds of the ratio
+to stock within the same round.
+"""
+
+import multiprocessing
+import resource
+import statistics
+import sys
+import time
+from dataclasses import dataclass
+
+import torch
+from fairseq.data import Dictionary
+from fairseq.sequence_generator import SequenceGenerator
+from torch.nn import functional as F
+from tqdm import tqdm
+
+from fairseq_posenc.analysis.build import architecture, build_model
+
+STOCK = "stock"
+
+
+@dataclass(frozen=True)
+class Workload:
+    """What is measured: ``sentences`` pairs of ``length`` tokens each, on models of ``size``."""
+
+    size: str = "wmt_en_de"
+    words: int = 40_000
+    length: int = 32
+    sentences: int = 32
+    beam: int = 4
+    device: str = "cpu"
+
+    @property
+    def tokens(self):
+        return self.length * self.sentences
+
+    def model(self, system):
+        arch = f"transformer_{self.size}" if system == STOCK else architecture(system, self.size)
+        return build_model(arch, "--share-all-embeddings", words=self.words).to(self.device)
+
+    def batch(self):
+        """Source, previous output and target, (sentences, length) each, without padding."""
+        generator = torch.Generator().manual_seed(0)
+        shape = (self.sentences, self.length)
+        return [torch.randint(4, 4 + self.words, shape, generator=generator).to(self.device) for _ in range(3)]
+
+
+def synchronize(device):
+    if device == "cuda":
+        torch.cuda.synchronize()
+
+
+class TrainingStep:
+    """One update: forward, loss, backward, Adam."""
+
+    def __init__(self, workload, system):
+        self.model = workload.model(system).train()
+        self.optimizer = torch.optim.Adam(self.model.parameters(), lr=1e-4)
+        self.source, self.previous, self.target = workload.batch()
+
+    def __call__(self):
+        logits = self.model(self.source, None, self.previous)[0]
+        loss = F.cross_entropy(logits.flatten(0, 1).float(), self.target.flatten(), label_smoothing=0.1)
+        self.optimizer.zero_grad()
+        loss.backward()
+        self.optimizer.step()
+
+
+class Generation:
+    """Beam search of ``workload.length`` target tokens for every sentence, as fairseq-generate runs it."""
+
+    def __init__(self, workload, system):
+        self.workload = workload
+        model = workload.model(system)
+        model.make_generation_fast_(beamable_mm_beam_size=None, need_attn=False)
+        dictionary: Dictionary = model.decoder.dictionary
+        # An untrained model ends anywhere; equal minimum and maximum give every system the same work.
+        self.generator = SequenceGenerator(
+            [model],
+            dictionary,
+            beam_size=workload.beam,
+            max_len_a=0,
+            max_len_b=workload.length,
+            min_len=workload.length,
+        )
+        self.source = workload.batch()[0]
+
+    def __call__(self):
+        lengths = torch.full((self.workload.sentences,), self.workload.length, device=self.workload.device)
+        with torch.no_grad():
+            self.generator.generate([], {"net_input": {"src_tokens": self.source, "src_lengths": lengths}})
+
+
+def compare_times(workload, systems, kind, rounds, show_progress=True):
+    """Seconds of ``kind`` (TrainingStep or Generation) for stock and every system, in turns.
+
+    Returns:
+        {system: {"seconds": median, "tokens_per_second": ..., "ratio_to_stock": median of the rounds' ratios,
+        "ratios": [one a round]}}, stock included.
+    """
+    names = [STOCK, *systems]
+    runs = {name: kind(workload, name) for name in names}
+    seconds = {name: [] for name in names}
+    progress = tqdm(total=(rounds + 1) * len(names), desc=kind.__name__, disable=not show_progress, file=sys.stderr)
+    for round_number in range(rounds + 1):
+        # The order rotates, so that no system always follows the same one.
+        start = round_number % len(names)
+        for name in names[start:] + names[:start]:
+            synchronize(workload.device)
+            begin = time.perf_counter()
+            runs[name]()
+            synchronize(workload.device)
+            if round_number:  # round 0 warms up
+                seconds[name].append(time.perf_counter() - begin)
+            progress.update()
+    progress.close()
+    result = {}
+    for name in names:
+        median = statistics.median(seconds[name])
+        ratios = [mine / stock for mine, stock in zip(seconds[name], seconds[STOCK])]
+        result[name] = {
+            "seconds": median,
+            "tokens_per_second": workload.tokens / median,
+            "ratio_to_stock": statistics.median(ratios),
+            "ratios": ratios,
+        }
+    return result
+
+
+def _peak_memory(workload, system):
+    step = TrainingStep(workload, system)
+    for _ in range(2):  # the second step runs with the optimizer's state in place
+        step()
+    if workload.device == "cuda":
+        return torch.cuda.max_memory_allocated()
+    kilobytes = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return kilobytes if sys.platform == "darwin" else kilobytes * 1024
+
+
+def peak_memory(workload, system):
+    """Peak bytes of two training steps in a fresh process: of the process on CPU, of PyTorch's allocator on GPU."""
+    with multiprocessing.get_context("spawn").Pool(1) as pool:
+        return pool.apply(_peak_memory, (workload, system))

@@ -1,0 +1,229 @@
+"""Every encoding through the stock commands, each in a process of its own."""
+
+import math
+import re
+from pathlib import Path
+
+import pytest
+import torch
+from fairseq import checkpoint_utils
+
+from fairseq_posenc.encodings import encoding_class, encoding_names
+from tests.models.build import architecture, small_flags
+from tests.models.conftest import BIN, ROOT, run, stock
+
+TRAINING = (
+    *("--optimizer", "adam", "--lr", "0.003", "--lr-scheduler", "inverse_sqrt", "--warmup-updates", "5"),
+    *("--criterion", "label_smoothed_cross_entropy", "--label-smoothing", "0.1", "--max-tokens", "400"),
+    *("--share-all-embeddings", "--no-progress-bar", "--no-epoch-checkpoints", "--seed", "1"),
+)
+
+
+def train(corpus, folder, arch, *flags, **options):
+    return stock("fairseq-train", corpus, "--arch", arch, *TRAINING, "--save-dir", folder, *flags, **options)
+
+
+@pytest.fixture(scope="session", params=encoding_names())
+def trained(request, corpus, tmp_path_factory):
+    """(encoding, checkpoint) after 12 updates, stopped and resumed in the middle."""
+    folder = tmp_path_factory.mktemp(request.param)
+    flags = small_flags(request.param)
+    train(corpus, folder, architecture(request.param), *flags, "--max-update", 6)
+    log = train(corpus, folder, architecture(request.param), *flags, "--max-update", 12)
+    assert "Loaded checkpoint" in log and "num_updates 12" in log
+    return request.param, folder / "checkpoint_last.pt"
+
+
+def load(checkpoint, corpus):
+    models, _, task = checkpoint_utils.load_model_ensemble_and_task([str(checkpoint)], {"data": str(corpus)})
+    return models[0], task
+
+
+def test_checkpoint_records_every_option(trained, corpus):
+    name, checkpoint = trained
+    recorded = vars(checkpoint_utils.load_checkpoint_to_cpu(str(checkpoint))["cfg"]["model"])
+    assert recorded["encoder_position_encoding"] == recorded["decoder_position_encoding"] == name
+    for flag in encoding_class(name).flags.values():
+        assert recorded[flag.attribute] is not None
+
+
+def test_generation_after_reload(trained, corpus):
+    """A fresh process scores references as this one does, where the encoder runs in training mode (no dropout)."""
+    _, checkpoint = trained
+    out = stock(
+        "fairseq-generate",
+        corpus,
+        "--path",
+        checkpoint,
+        "--gen-subset",
+        "test",
+        "--score-reference",
+        "--max-tokens",
+        90,
+    )
+    scores = {int(i): list(map(float, s.split())) for i, s in re.findall(r"^P-(\d+)\t(.*)$", out, re.M)}
+    model, task = load(checkpoint, corpus)
+    model.train()
+    task.load_dataset("test")
+    data = task.dataset("test")
+    assert len(scores) == len(data) == 20
+    for i in range(len(data)):
+        sample = data.collater([data[i]])
+        log_probs = model.get_normalized_probs(model(**sample["net_input"]), log_probs=True)
+        expected = log_probs[0].gather(1, sample["target"][0][:, None]).squeeze(1)
+        expected = expected / math.log(2)  # fairseq-generate prints logarithms to base 2
+        torch.testing.assert_close(torch.tensor(scores[i]), expected, atol=2e-4, rtol=0)
+
+
+COUNTER = """
+import sys
+from fairseq_posenc.attention.self_attention import SelfAttention
+from fairseq_posenc.models.layers import EncoderLayer
+calls = {"encoder": 0, "decoder": 0}
+forward = SelfAttention.forward
+def counted(self, *args, incremental_state=None, **options):
+    calls["encoder" if incremental_state is None else "decoder"] += 1
+    return forward(self, *args, incremental_state=incremental_state, **options)
+SelfAttention.forward = counted
+from fairseq_cli.generate import cli_main
+cli_main()
+print("self-attention calls", calls["encoder"], calls["decoder"])
+"""
+
+
+def test_our_attention_is_called_at_generation(trained, corpus):
+    """fairseq's fused encoder path would skip it; two layers, one batch."""
+    out = run(
+        *(Path(BIN, "python"), "-c", COUNTER, corpus, "--user-dir", ROOT / "fairseq_posenc", "--path", trained[1]),
+        *("--beam", 2, "--batch-size", 20, "--gen-subset", "test"),
+    )
+    encoder, decoder = map(int, re.search(r"self-attention calls (\d+) (\d+)", out).groups())
+    assert encoder == 2
+    assert decoder > 2 and decoder % 2 == 0
+
+
+GENERATION = {
+    "beam": ["--beam", 4],
+    "sampling": ["--beam", 2, "--nbest", 2, "--sampling", "--sampling-topk", 5],
+    "prefix": ["--beam", 3, "--prefix-size", 2],
+}
+
+
+@pytest.mark.parametrize("flags", GENERATION.values(), ids=GENERATION.keys())
+def test_generation_kinds(trained, corpus, flags):
+    if trained[0] not in ("posnet-embed", "learned"):
+        pytest.skip("one encoding with tables and one with a module are enough for the kinds of generation")
+    out = stock("fairseq-generate", corpus, "--path", trained[1], "--max-len-b", 12, *flags)
+    hypotheses = re.findall(r"^H-(\d+)\t\S+\t(.*)$", out, re.M)
+    assert len({i for i, _ in hypotheses}) == 20
+    if "--prefix-size" in flags:
+        references = dict(re.findall(r"^T-(\d+)\t(.*)$", out, re.M))
+        for i, hypothesis in hypotheses:
+            assert hypothesis.split()[:2] == references[i].split()[:2]
+
+
+def test_interactive(trained, corpus):
+    out = stock("fairseq-interactive", corpus, "--path", trained[1], "--beam", 2, stdin="w1 w2 w3\nw4\n")
+    assert len(re.findall(r"^H-\d+\t", out, re.M)) == 2
+
+
+def test_ensemble_and_model_overrides(corpus, tmp_path):
+    """Two encodings in one ensemble; a limit lifted at generation."""
+    checkpoints = []
+    for name in ("posnet-embed", "sinusoidal"):
+        train(corpus, tmp_path / name, architecture(name), *small_flags(name), "--max-update", 3)
+        checkpoints.append(tmp_path / name / "checkpoint_last.pt")
+    out = stock("fairseq-generate", corpus, "--path", f"{checkpoints[0]}:{checkpoints[1]}", "--beam", 2)
+    assert len(re.findall(r"^H-", out, re.M)) == 20
+
+    long = " ".join(["w1"] * 80) + "\n"
+    words = ["fairseq-interactive", corpus, "--path", checkpoints[0], "--beam", 1, "--max-len-b", 5]
+    assert "max_positions" in stock(*words, stdin=long, status=1)
+    overrides = ["--model-overrides", "{'posnet_beyond': 'clamp'}"]
+    assert re.search(r"^H-0\t", stock(*words, *overrides, stdin=long), re.M)
+
+
+def test_averaged_checkpoints(corpus, tmp_path):
+    flags = [*small_flags("posnet-embed"), "--save-interval-updates", 2, "--max-update", 6]
+    train(corpus, tmp_path, architecture("posnet-embed"), *flags)
+    parts = [tmp_path / f"checkpoint_1_{update}.pt" for update in (2, 4)]
+    states = [checkpoint_utils.load_checkpoint_to_cpu(str(path)) for path in parts]
+    average = {key: (value + states[1]["model"][key]) / 2 for key, value in states[0]["model"].items()}
+    states[0]["model"] = average
+    torch.save(states[0], tmp_path / "average.pt")
+    out = stock("fairseq-generate", corpus, "--path", tmp_path / "average.pt", "--beam", 2)
+    assert len(re.findall(r"^H-", out, re.M)) == 20
+
+
+@pytest.mark.parametrize("backend", [None, "c10d", "legacy_ddp"])
+def test_two_processes(corpus, tmp_path, backend):
+    """fairseq's default --ddp-backend needs a model without unused parameters."""
+    words = [] if backend is None else ["--ddp-backend", backend]
+    log = run(
+        *(BIN / "torchrun", "--nproc_per_node", 2, "--master_port", 29000 + len(str(backend)), BIN / "fairseq-train"),
+        *(corpus, "--user-dir", ROOT / "fairseq_posenc", "--arch", architecture("posnet-embed"), *TRAINING),
+        *(*small_flags("posnet-embed"), "--save-dir", tmp_path, "--max-update", 4, "--cpu", "--no-save"),
+        *("--distributed-backend", "gloo", *words),
+    )
+    assert "num_updates 4" in log and "training on 2 devices" in log
+
+
+@pytest.mark.parametrize("precision", ["--fp16", "--bf16"])
+def test_low_precision_training(corpus, tmp_path, precision):
+    log = train(
+        corpus, tmp_path, architecture("posnet-embed"), *small_flags("posnet-embed"), precision, "--max-update", 4
+    )
+    assert "num_updates 4" in log
+    assert all(float(loss) < 20 for loss in re.findall(r"\| loss ([\d.]+)", log))
+
+
+def test_stock_checkpoint_generates_with_ours(corpus, tmp_path):
+    """A checkpoint of stock fairseq-train, read as our architecture, and the other way round."""
+    words = small_flags("sinusoidal")
+    arguments = [corpus, *TRAINING, *words, "--max-update", 6]
+    run(BIN / "fairseq-train", *arguments, "--arch", "transformer_iwslt_de_en", "--save-dir", tmp_path / "stock")
+    train(corpus, tmp_path / "ours", architecture("sinusoidal"), *words, "--max-update", 6)
+    for folder, arch in (("stock", architecture("sinusoidal")), ("ours", "transformer_iwslt_de_en")):
+        path = tmp_path / folder / "checkpoint_last.pt"
+        generate = [corpus, "--path", path, "--beam", 2]
+        own = stock("fairseq-generate", *generate)
+        other = stock("fairseq-generate", *generate, "--model-overrides", repr({"arch": arch, "_name": arch}))
+        hypotheses = [re.findall(r"^(H-\d+)\t(\S+)\t(.*)$", out, re.M) for out in (own, other)]
+        assert len(hypotheses[0]) == 20
+        for (i, score, text), (j, other_score, other_text) in zip(*hypotheses):
+            assert (i, text) == (j, other_text)
+            assert float(score) == pytest.approx(float(other_score), abs=1e-4)
+
+
+def one_line(out):
+    """The last line of the output; there must be no traceback before it."""
+    assert "Traceback" not in out
+    return out.strip().split("\n")[-1]
+
+
+def test_bad_input_of_training_is_one_line(corpus, tmp_path):
+    words = [*small_flags("sinusoidal"), "--max-update", 2]
+    out = train(corpus, tmp_path, architecture("sinusoidal"), *words, "--posnet-dim", 8, status=2)
+    assert "--posnet-dim 8 is an option of posnet-embed" in one_line(out)
+    out = train(tmp_path / "absent", tmp_path, architecture("sinusoidal"), *words, status=2)
+    assert "absent" in one_line(out)
+    assert not list(tmp_path.glob("*.pt"))
+
+
+def test_bad_input_of_generation_is_one_line(corpus, tmp_path):
+    train(corpus, tmp_path, architecture("none"), *small_flags("none"), "--max-update", 2)
+    whole = tmp_path / "checkpoint_last.pt"
+    half = tmp_path / "half.pt"
+    half.write_bytes(whole.read_bytes()[: whole.stat().st_size // 2])
+    assert "half.pt" in one_line(stock("fairseq-generate", corpus, "--path", half, status=2))
+
+    other = tmp_path / "other"
+    other.mkdir()
+    for language in ("src", "tgt"):
+        (other / f"test.{language}").write_text("a b c\n")
+    run(
+        *(BIN / "fairseq-preprocess", "-s", "src", "-t", "tgt", "--testpref", other / "test", "--joined-dictionary"),
+        *("--trainpref", other / "test", "--destdir", other / "bin"),
+    )
+    out = one_line(stock("fairseq-generate", other / "bin", "--path", whole, status=2))
+    assert "vocabulary" in out and "data directory" in out

@@ -1,0 +1,52 @@
+"""Word order can be learned with every encoding that claims it, and not without one: reversing a sequence."""
+
+import pytest
+import torch
+from torch.nn import functional as F
+
+from fairseq_posenc.encodings import encoding_names
+from tests.encodings.cases import CASES
+from tests.models.build import build_small
+
+LENGTH, WORDS = 5, 8
+
+
+def reversal(sentences, generator):
+    """Random words and the same reversed, with fairseq's end-of-sentence symbol (2) on either side."""
+    words = torch.randint(4, 4 + WORDS, (sentences, LENGTH), generator=generator)
+    end = torch.full((sentences, 1), 2)
+    return torch.cat([words, end], 1), torch.cat([end, words.flip(1)], 1), torch.cat([words.flip(1), end], 1)
+
+
+def accuracy(encoding, seed):
+    """Share of words predicted right on fresh sentences, after training."""
+    model = build_small(
+        encoding,
+        *("--encoder-embed-dim", 32, "--decoder-embed-dim", 32, "--encoder-ffn-embed-dim", 64),
+        *("--decoder-ffn-embed-dim", 64, "--encoder-layers", 1, "--share-all-embeddings"),
+        words=WORDS,
+    )
+    generator = torch.Generator().manual_seed(seed)
+    optimizer = torch.optim.Adam(model.parameters(), lr=3e-3, betas=(0.9, 0.98))
+    model.train()
+    for _ in range(400):
+        source, previous, target = reversal(64, generator)
+        logits = model(source, None, previous)[0]
+        loss = F.cross_entropy(logits.flatten(0, 1), target.flatten())
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+    model.eval()
+    source, previous, target = reversal(500, generator)
+    with torch.no_grad():
+        guess = model(source, None, previous)[0].argmax(-1)
+    return (guess == target)[:, :LENGTH].float().mean().item()
+
+
+@pytest.mark.parametrize("name", encoding_names())
+def test_reversal(name):
+    reached = accuracy(name, seed=1)
+    if CASES[name].informs:
+        assert reached > 0.95
+    else:
+        assert reached < 0.75
