@@ -50,20 +50,26 @@ def check_json_target(path):
 
 
 def write_json(path, record):
-    """Write a record as indented UTF-8 JSON, at once: readers see the old file or the whole new one."""
+    """Write a record as indented UTF-8 JSON, at once: readers see the old file or the whole new one.
+
+    Raises InputError where the file cannot be written.
+    """
     check_json_target(path)
     target = Path(path).resolve()
     text = json.dumps(record, indent=2, ensure_ascii=False) + "\n"
-    handle, temporary = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.", suffix=".tmp")
+    temporary = None
     try:
-        with open(handle, "w", encoding="utf-8") as file:
+        handle, temporary = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.", suffix=".tmp")
+        # A file name that is not UTF-8 reaches Python as lone surrogates; JSON has the same escapes for them.
+        with open(handle, "w", encoding="utf-8", errors="backslashreplace") as file:
             file.write(text)
         # mkstemp makes files for their owner only; a result is an ordinary file.
         os.chmod(temporary, target.stat().st_mode & 0o777 if target.exists() else 0o666 & ~_umask())
         os.replace(temporary, target)
-    except BaseException:
-        os.unlink(temporary)
-        raise
+    except OSError as error:
+        if temporary is not None:
+            os.unlink(temporary)
+        raise InputError(f"cannot write {path}: {error.strerror}; free some space or choose another place") from None
 
 
 def _umask():

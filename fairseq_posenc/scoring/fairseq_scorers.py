@@ -19,10 +19,11 @@ logger = logging.getLogger(__name__)
 
 
 class _SacrebleuMetricScorer(BaseScorer):
-    """Collects sentences; a subclass names the sacreBLEU metric that scores them."""
+    """Collects sentences, which a sacreBLEU metric scores at the end."""
 
-    def metric(self):
-        raise NotImplementedError
+    def __init__(self, cfg, metric):
+        super().__init__(cfg)
+        self.metric = metric
 
     def score(self) -> float:
         """Return the corpus score, 0 to 100."""
@@ -36,9 +37,8 @@ class _SacrebleuMetricScorer(BaseScorer):
         return score.format(width=2, signature=str(signature))
 
     def _score_and_signature(self):
-        metric = self.metric()
-        score = metric.corpus_score(self.pred, [self.ref])
-        return score, metric.get_signature()
+        score = self.metric.corpus_score(self.pred, [self.ref])
+        return score, self.metric.get_signature()
 
 
 @dataclass
@@ -52,8 +52,8 @@ class ChrfPlusPlusConfig(FairseqDataclass):
 class ChrfPlusPlusScorer(_SacrebleuMetricScorer):
     """chrF++: character 6-grams and word 2-grams, beta 2 (Popović 2017)."""
 
-    def metric(self):
-        return CHRF(word_order=2, eps_smoothing=self.cfg.chrf_eps_smoothing)
+    def __init__(self, cfg):
+        super().__init__(cfg, CHRF(word_order=2, eps_smoothing=cfg.chrf_eps_smoothing))
 
 
 @dataclass
@@ -68,5 +68,6 @@ class SacrebleuSignatureConfig(FairseqDataclass):
 class SacrebleuSignatureScorer(_SacrebleuMetricScorer):
     """sacreBLEU's BLEU on the text as it is, with its signature."""
 
-    def metric(self):
-        return BLEU(tokenize=str(self.cfg.sacrebleu_tokenizer), lowercase=self.cfg.sacrebleu_lowercase)
+    def __init__(self, cfg):
+        # Made before anything is translated, so that a tokeniser that is not installed fails at once.
+        super().__init__(cfg, BLEU(tokenize=str(cfg.sacrebleu_tokenizer), lowercase=cfg.sacrebleu_lowercase))

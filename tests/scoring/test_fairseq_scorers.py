@@ -77,9 +77,7 @@ def test_chrf_plus_plus(trained):
 
 
 def test_sacrebleu_with_signature_on_detokenised_text(trained):
-    output, result = generate(
-        trained, "--scoring", "sacrebleu_signature", "--tokenizer", "moses", "--target-lang", "tgt"
-    )
+    output, result = generate(trained, "--scoring", "sacrebleu_signature", "--tokenizer", "moses", *LANGUAGES)
     metric = bleu_metric(output.references)
     wanted = score(metric, output.detokenized)
     assert output.references[0] == "der Hund sieht den Mann." and 10 < wanted < 99

@@ -1,5 +1,6 @@
 """What is recorded beside a result, and how results are written."""
 
+import errno
 import json
 import os
 import subprocess
@@ -66,6 +67,24 @@ def test_json_replaces_whole_files_only(tmp_path):
         provenance.write_json(target, {"a": object()})
     assert json.loads(target.read_text(encoding="utf-8")) == {"a": "é"}
     assert [path.name for path in tmp_path.iterdir()] == ["result.json"]
+
+
+def test_failed_writing_leaves_the_old_file_and_no_other(tmp_path, monkeypatch):
+    def disk_is_full(*_):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    target = tmp_path / "result.json"
+    target.write_text("kept")
+    monkeypatch.setattr(os, "replace", disk_is_full)
+    with pytest.raises(InputError, match=r"cannot write .*result\.json: No space left"):
+        provenance.write_json(target, {})
+    assert [path.read_text() for path in tmp_path.iterdir()] == ["kept"]
+
+
+def test_json_of_a_file_name_that_is_not_utf8(tmp_path):
+    name = os.fsdecode(b"caf\xe9.txt")
+    provenance.write_json(tmp_path / "result.json", {"path": name})
+    assert json.loads((tmp_path / "result.json").read_text(encoding="utf-8")) == {"path": name}
 
 
 def test_json_through_a_link_and_file_mode(tmp_path):
