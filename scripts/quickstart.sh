@@ -1,0 +1,9 @@
+#!/usr/bin/env bash
+# From a fresh clone to a scored translation table: sets up if needed, then trains, translates and scores.
+#
+#   scripts/quickstart.sh [--corpus multi30k] [--encodings none,sinusoidal] ...     (--help lists the options)
+set -euo pipefail
+
+root="$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)"
+"$root/scripts/setup.sh"
+exec "${VENV:-$root/.venv}/bin/python" "$root/examples/quickstart/run.py" "$@"
