@@ -1,8 +1,10 @@
 """Reading checkpoints. ``torch.load`` keeps ``weights_only=True``: a checkpoint never runs foreign code."""
 
 import functools
+import os
 import pickle
 import re
+import zipfile
 
 from fairseq_compat.overlay import Overlay
 from fairseq_compat.registry import patch
@@ -71,7 +73,9 @@ def _explain(path, error):
             f"{path} holds an object of {foreign.group(1)}, which could run code when loaded; if you trust the file, "
             "allow that type with torch.serialization.add_safe_globals in your --user-dir"
         )
-    if isinstance(error, (EOFError, pickle.UnpicklingError)) or "PytorchStreamReader" in str(error):
+    # Cut off, it is no zip archive any more: depending on where, PyTorch raises any of these errors, or OSError.
+    broken = isinstance(error, (EOFError, pickle.UnpicklingError)) or "PytorchStreamReader" in str(error)
+    if broken or (os.path.isfile(path) and not zipfile.is_zipfile(path)):
         return (
             f"{path} is not a complete checkpoint (perhaps cut off while it was written); "
             "use another one of the same directory, or move it away to start anew"
@@ -93,7 +97,7 @@ def checkpoint_file_errors(module):
     def load_checkpoint_to_cpu(path, *args, **options):
         try:
             return stock(path, *args, **options)
-        except (RuntimeError, EOFError, pickle.UnpicklingError) as error:
+        except (RuntimeError, OSError, EOFError, pickle.UnpicklingError) as error:
             explanation = _explain(path, error)
             if explanation is None:
                 raise

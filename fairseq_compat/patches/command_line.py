@@ -30,26 +30,6 @@ def user_dir_by_name(module):
     module.import_user_module = import_user_module
 
 
-@patch(
-    "hydra_user_dir",
-    "fairseq_cli.hydra_train",
-    fault="fairseq-hydra-train common.user_dir=DIR: the defaults of the plugin's models are not filled in",
-    since="fairseq itself",
-)
-def hydra_user_dir(module):
-    """Load the plugin before the defaults of its dataclasses are looked up."""
-    stock = module._hydra_main
-
-    @functools.wraps(stock)
-    def _hydra_main(cfg, **options):
-        from fairseq import utils
-
-        utils.import_user_module(cfg.common)
-        return stock(cfg, **options)
-
-    module._hydra_main = _hydra_main
-
-
 def _as_lists(corpus_bleu):
     def lines(stream):
         return stream if isinstance(stream, (str, list, tuple)) else [line.rstrip("\n") for line in stream]
@@ -124,8 +104,10 @@ def quiet_warnings(module):
     """Silence the deprecation notes that fairseq's own calls of hydra and PyTorch bring about; no others."""
     for origin in (r"hydra\.", r"fairseq\.dataclass", r"fairseq_cli\.hydra_train"):
         warnings.filterwarnings("ignore", category=UserWarning, module=origin)
-    warnings.filterwarnings("ignore", r"\s*'config' is validated against ConfigStore schema", UserWarning)
-    warnings.filterwarnings(
-        "ignore", r"`torch\.cuda\.amp\.\w+\(args\.\.\.\)` is deprecated", FutureWarning, r"fairseq\."
-    )
-    warnings.filterwarnings("ignore", r"'pin_memory' argument is set as true but no accelerator", UserWarning)
+    for message, category in (
+        (r"\s*'config' is validated against ConfigStore schema", UserWarning),
+        (r"`torch\.cuda\.amp\.\w+\(args\.\.\.\)` is deprecated", FutureWarning),
+        (r"'pin_memory' argument is set as true but no accelerator", UserWarning),
+        (r"Support for mismatched key_padding_mask and attn_mask is deprecated", UserWarning),
+    ):
+        warnings.filterwarnings("ignore", message, category)

@@ -1,0 +1,166 @@
+"""Mistakes of users end in one line and status 2; everything else keeps its traceback."""
+
+import pytest
+from stock_commands import TRANSLATION, fairseq, run, succeeded, write_corpus
+
+from fairseq_compat.mistakes import explain
+
+PLUGIN = """
+from fairseq.models import register_model_architecture
+
+
+class BadValue(ValueError):
+    one_line = True
+
+
+@register_model_architecture("transformer", "bad_value")
+def bad_value(args):
+    raise BadValue("--depth is -1, but must be at least 0; leave it out for the default")
+
+
+@register_model_architecture("transformer", "bug")
+def bug(args):
+    raise ValueError("a bug, not a mistake")
+"""
+
+
+def one_line(process, command):
+    """The error line of a process that must print nothing else of the error."""
+    assert process.returncode == 2, process.stderr
+    assert "Traceback" not in process.stderr
+    (line,) = [line for line in process.stderr.splitlines() if "error:" in line]
+    assert line.startswith(f"fairseq-{command}: error: ")
+    return line
+
+
+@pytest.fixture(scope="module")
+def plugin(tmp_path_factory):
+    directory = tmp_path_factory.mktemp("plugin") / "bad_plugin"
+    directory.mkdir()
+    (directory / "__init__.py").write_text(PLUGIN)
+    return directory
+
+
+def train_with(plugin, arch, data, **variables):
+    return fairseq("train", data, "--user-dir", plugin, "--arch", arch, "--max-tokens", "100", **variables)
+
+
+def test_an_error_that_says_it_is_one_line(plugin, data):
+    line = one_line(train_with(plugin, "bad_value", data), "train")
+    assert line.endswith("--depth is -1, but must be at least 0; leave it out for the default")
+
+
+def test_the_traceback_is_there_on_demand(plugin, data):
+    result = train_with(plugin, "bad_value", data, FAIRSEQ_COMPAT_TRACEBACK="1")
+    assert result.returncode == 1
+    assert "Traceback" in result.stderr
+
+
+def test_a_bug_keeps_its_traceback(plugin, data):
+    result = train_with(plugin, "bug", data)
+    assert result.returncode == 1
+    assert "Traceback" in result.stderr
+
+
+def test_python_m_prints_one_line_too(tmp_path):
+    import sys
+
+    result = run(sys.executable, "-m", "fairseq_cli.train", tmp_path / "nowhere", *TRANSLATION)
+    assert "nowhere" in one_line(result, "train")
+
+
+def test_missing_split(data, checkpoint):
+    line = one_line(fairseq("generate", data, "--path", checkpoint, "--gen-subset", "test2"), "generate")
+    assert "no data for split 'test2'" in line
+    assert "fairseq-preprocess" in line
+
+
+def test_directory_without_data(tmp_path):
+    assert "make them with fairseq-preprocess" in one_line(fairseq("train", tmp_path, *TRANSLATION), "train")
+
+
+def test_missing_model(data):
+    assert "nowhere.pt" in one_line(fairseq("generate", data, "--path", "nowhere.pt"), "generate")
+
+
+@pytest.mark.parametrize("size", [0, 5000, 100000])
+def test_part_of_a_checkpoint_is_refused(size, checkpoint, tmp_path):
+    """PyTorch's error depends on where the file was cut."""
+    import fairseq.checkpoint_utils
+
+    part = tmp_path / "part.pt"
+    part.write_bytes(checkpoint.read_bytes()[:size])
+    with pytest.raises(RuntimeError, match=r"part\.pt is not a complete checkpoint"):
+        fairseq.checkpoint_utils.load_checkpoint_to_cpu(str(part))
+
+
+def test_half_a_checkpoint_is_named_and_left_alone(data, checkpoint, tmp_path):
+    half = tmp_path / "checkpoint_last.pt"
+    half.write_bytes(checkpoint.read_bytes()[:5000])
+    line = one_line(fairseq("train", data, *TRANSLATION, "--save-dir", tmp_path), "train")
+    assert f"{half} is not a complete checkpoint" in line
+    assert [file.name for file in tmp_path.iterdir()] == ["checkpoint_last.pt"]
+    assert half.stat().st_size == 5000
+
+
+def test_data_with_another_dictionary(checkpoint, tmp_path):
+    write_corpus(tmp_path, {"test": 5})
+    options = ("-s", "src", "-t", "tgt", "--trainpref", "test", "--testpref", "test", "--destdir", "other")
+    succeeded(fairseq("preprocess", *options, cwd=tmp_path))
+    line = one_line(fairseq("generate", tmp_path / "other", "--path", checkpoint), "generate")
+    assert "the checkpoint's dictionary has 40 types but the data's has" in line
+
+
+def test_score_without_its_file(tmp_path):
+    result = fairseq("score", "-s", tmp_path / "none", "-r", tmp_path / "none")
+    assert "System output file" in one_line(result, "score")
+
+
+def test_hydra_train_without_data(tmp_path):
+    overrides = ("task=language_modeling", f"task.data={tmp_path}/nowhere", "model=transformer_lm")
+    options = ("criterion=cross_entropy", "dataset.batch_size=2", f"hydra.run.dir={tmp_path}/run")
+    assert "nowhere" in one_line(fairseq("hydra-train", *overrides, *options, cwd=tmp_path), "hydra-train")
+
+
+def test_unknown_user_dir(tmp_path):
+    line = one_line(fairseq("train", tmp_path, "--user-dir", "no_such_plugin", *TRANSLATION), "train")
+    assert "--user-dir no_such_plugin is neither a directory" in line
+
+
+def test_the_message_of_a_data_loading_process_is_its_last_line():
+    class BadSentence(ValueError):
+        one_line = True
+
+    error = BadSentence("Caught BadSentence in worker 0.\nTraceback:\nmodule.BadSentence: 9 words, at most 8\n")
+    assert explain(error) == "9 words, at most 8"
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        RuntimeError(
+            "size mismatch for encoder.embed_tokens.weight: copying a param with shape torch.Size([40, 16]) from "
+            "checkpoint, the shape in current model is torch.Size([40, 32])"
+        ),
+        RuntimeError("CUDA out of memory"),
+        OSError("disk on fire"),
+        AssertionError("x does not exist"),
+        Exception("something else"),
+        KeyError("embed_tokens"),
+    ],
+)
+def test_unknown_errors_are_not_explained_away(error):
+    assert explain(error) is None
+
+
+def test_the_cause_of_an_error_is_explained():
+    try:
+        try:
+            raise RuntimeError(
+                "size mismatch for encoder.embed_tokens.weight: copying a param with shape torch.Size([40, 16]) from "
+                "checkpoint, the shape in current model is torch.Size([99, 16])"
+            )
+        except RuntimeError:
+            raise Exception("Cannot load model parameters")  # noqa: B904  (as fairseq's trainer does)
+    except Exception as error:
+        assert "dictionary has 40 types but the data's has 99" in explain(error)

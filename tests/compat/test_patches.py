@@ -1,0 +1,215 @@
+"""One check a patch: it passes, and without the patch it fails with the fault that the patch names."""
+
+import json
+
+import pytest
+from stock_commands import BIN, TRANSLATION, fairseq, python, run, succeeded
+
+import fairseq_compat
+
+LOAD = "import sys; from fairseq.checkpoint_utils import load_checkpoint_to_cpu; load_checkpoint_to_cpu(sys.argv[1])"
+
+
+def import_fairseq(**variables):
+    return python("import fairseq", **variables)
+
+
+def import_old_hydra(**variables):
+    return python("import hydra.conf", **variables)
+
+
+def load_checkpoint(checkpoint, **variables):
+    return python(LOAD, checkpoint, **variables)
+
+
+def send_between_processes(**variables):
+    """What rank 0 does to every other rank when training resumes: a configuration object goes over the wire."""
+    code = (
+        "import torch.distributed as dist, torch, sys\n"
+        "from omegaconf import OmegaConf\n"
+        "from fairseq.distributed.utils import broadcast_object, get_global_group\n"
+        "dist.init_process_group('gloo')\n"
+        "sent = OmegaConf.create({'lr': [0.5]}) if dist.get_rank() == 0 else None\n"
+        "group = dist.group.WORLD\n"
+        "got = broadcast_object(sent, src_rank=0, group=group, dist_device=torch.device('cpu'))\n"
+        "assert got == {'lr': [0.5]}"
+    )
+    return torchrun("--no-python", BIN / "python", "-c", code, **variables)
+
+
+def torchrun(*command, **variables):
+    return run(BIN / "torchrun", "--nproc_per_node", "2", "--standalone", *command, **variables)
+
+
+def load_half_a_checkpoint(checkpoint, tmp_path, **variables):
+    whole = checkpoint.read_bytes()
+    (tmp_path / "half.pt").write_bytes(whole[: len(whole) // 2])
+    result = python(LOAD, tmp_path / "half.pt", **variables)
+    # It cannot be loaded either way; the patch is about what the user reads.
+    result.returncode = int("half.pt is not a complete checkpoint" not in result.stderr)
+    return result
+
+
+def user_dir_of_an_imported_package(tmp_path, **variables):
+    make_plugin(tmp_path)
+    code = (
+        "import argparse, probe_plugin\n"
+        "from fairseq import utils\n"
+        "from fairseq.models import ARCH_MODEL_REGISTRY\n"
+        "utils.import_user_module(argparse.Namespace(user_dir='probe_plugin'))\n"
+        "assert 'probe_architecture' in ARCH_MODEL_REGISTRY, 'models not registered'"
+    )
+    return python(code, cwd="/", PYTHONPATH=str(tmp_path), **variables)
+
+
+def make_plugin(directory):
+    models = directory / "probe_plugin" / "models"
+    models.mkdir(parents=True)
+    (directory / "probe_plugin" / "__init__.py").write_text("")
+    (models / "__init__.py").write_text("")
+    (models / "probe.py").write_text(
+        "from fairseq.models import register_model_architecture\n"
+        "@register_model_architecture('transformer_lm', 'probe_architecture')\n"
+        "def probe_architecture(args): pass\n"
+    )
+
+
+def score_with_sacrebleu(corpus, **variables):
+    return fairseq("score", "--sacrebleu", "-s", corpus / "test.tgt", "-r", corpus / "test.tgt", **variables)
+
+
+def train_without_data(tmp_path, **variables):
+    result = fairseq("train", tmp_path / "nowhere", *TRANSLATION, **variables)
+    result.returncode = int("Traceback" in result.stderr)
+    return result
+
+
+def read_the_warnings(data, tmp_path, **variables):
+    result = fairseq("train", data, *TRANSLATION, "--no-save", "--max-update", "1", **variables)
+    result.returncode = int("Warning" in result.stderr)
+    return result
+
+
+def train_bf16(data, **variables):
+    options = (*TRANSLATION, "--bf16", "--cpu", "--no-save", "--max-update", "1")
+    return fairseq("train", data, *options, **variables)
+
+
+def copy_parameters_to_fp32(**variables):
+    """The first thing that --fp16 and --bf16 do."""
+    code = (
+        "import torch\n"
+        "from fairseq.optim.fp16_optimizer import FP16Optimizer\n"
+        "parameter = torch.nn.Parameter(torch.ones(3).half())\n"
+        "(copy,) = FP16Optimizer.build_fp32_params(None, [parameter]).values()\n"
+        "assert copy.dtype == torch.float32 and copy.sum() == 3"
+    )
+    return python(code, **variables)
+
+
+def wrap_for_default_ddp(tmp_path, **variables):
+    code = (
+        "import sys, torch\n"
+        "from fairseq.dataclass.configs import DistributedTrainingConfig\n"
+        "from fairseq.models import DistributedFairseqModel\n"
+        "store = f'file://{sys.argv[1]}/store'\n"
+        "torch.distributed.init_process_group('gloo', init_method=store, rank=0, world_size=1)\n"
+        "config = DistributedTrainingConfig(tpu=False)\n"
+        "group, model = torch.distributed.group.WORLD, torch.nn.Linear(2, 2)\n"
+        "model = DistributedFairseqModel(config, model, group, torch.device('cpu'))\n"
+        "model(torch.ones(1, 2)).sum().backward()"
+    )
+    return python(code, tmp_path, **variables)
+
+
+def generate_padded(data, checkpoint, **variables):
+    options = ("--path", checkpoint, "--beam", "1", "--max-len-b", "15", "--batch-size", "20")
+    return fairseq("generate", data, *options, **variables)
+
+
+def build_encoder_with_a_vendor_build(**variables):
+    code = (
+        "import torch; torch.__version__ = '2.6.0a0+vendor'\n"
+        "from fairseq.modules.transformer_layer import TransformerEncoderLayerBase as Layer\n"
+        "from fairseq.models.transformer import TransformerConfig\n"
+        "Layer(TransformerConfig())"
+    )
+    return python(code, **variables)
+
+
+def blocks_of_sentences(**variables):
+    """What a language model does with --sample-break-mode eos."""
+    code = (
+        "import torch\n"
+        "from fairseq.data import TokenBlockDataset\n"
+        "sentences = [torch.tensor([4, 5, 2]), torch.tensor([6, 2])]\n"
+        "blocks = TokenBlockDataset(sentences, [3, 2], block_size=None, pad=1, eos=2, break_mode='eos')\n"
+        "assert [block.tolist() for block in blocks] == [[4, 5, 2], [6, 2]]"
+    )
+    return python(code, **variables)
+
+
+def length_buckets(**variables):
+    """What --num-batch-buckets 2 does with the lengths 1 to 9."""
+    code = "from fairseq.data.data_utils import get_buckets; assert get_buckets(range(1, 10), 2).tolist() == [5, 9]"
+    return python(code, **variables)
+
+
+# patch -> (check, what the user reads without the patch)
+CHECKS = {
+    "hashable_config_defaults": (import_fairseq, "mutable default"),
+    "hashable_hydra_defaults": (import_old_hydra, "mutable default"),
+    "checkpoint_types": (load_checkpoint, "argparse.Namespace"),
+    "broadcast_objects": (send_between_processes, "Weights only load failed"),
+    "checkpoint_file_errors": (load_half_a_checkpoint, "PytorchStreamReader"),
+    "user_dir_by_name": (user_dir_of_an_imported_package, "probe_plugin"),
+    "score_sacrebleu_lists": (score_with_sacrebleu, "sequence of strings"),
+    "one_line_errors": (train_without_data, "No such file or directory"),
+    "quiet_warnings": (read_the_warnings, "hydra"),
+    "bf16_without_tpu": (train_bf16, "xm"),
+    "half_precision_without_cuda": (copy_parameters_to_fp32, "CUDA"),
+    "ddp_on_cpu": (wrap_for_default_ddp, "device_ids"),
+    "no_encoder_fast_path": (generate_padded, "Mask Type should be defined"),
+    "plain_torch_version": (build_encoder_with_a_vendor_build, "invalid literal for int()"),
+    "numpy_removed_names": (blocks_of_sentences, "has no attribute 'compat'"),
+    "numpy_percentile": (length_buckets, "interpolation"),
+}
+
+
+@pytest.fixture(scope="session")
+def needed():
+    """Tell which patches are needed by these versions: what a fresh process reports once all commands are imported."""
+    code = (
+        "import importlib, json, fairseq_compat\n"
+        "for name in 'train generate interactive eval_lm validate preprocess score hydra_train'.split():\n"
+        "    importlib.import_module(f'fairseq_cli.{name}')\n"
+        "print(json.dumps({patch['name']: patch['state'] for patch in fairseq_compat.report()}))"
+    )
+    states = json.loads(succeeded(python(code)).stdout.splitlines()[-1])
+    states["plain_torch_version"] = "in force"  # its check pretends to a version that needs it
+    return states
+
+
+def test_every_patch_has_a_check():
+    assert set(CHECKS) == {patch["name"] for patch in fairseq_compat.report()}
+
+
+@pytest.mark.parametrize("name", CHECKS)
+def test_patch(name, needed, request):
+    """Run the check with all patches, then without this one (where these versions need it)."""
+    check, fault = CHECKS[name]
+    wanted = check.__code__.co_varnames[: check.__code__.co_argcount]
+    fixtures = {fixture: request.getfixturevalue(fixture) for fixture in wanted}
+    if "tmp_path" in fixtures:
+        fixtures["tmp_path"] = fixtures["tmp_path"] / "with"
+        fixtures["tmp_path"].mkdir()
+    succeeded(check(**fixtures))
+    if needed[name] != "in force":
+        assert needed[name] == "not needed"
+        return
+    if "tmp_path" in fixtures:
+        fixtures["tmp_path"] = fixtures["tmp_path"].parent / "without"
+        fixtures["tmp_path"].mkdir()
+    failed = check(**fixtures, FAIRSEQ_COMPAT_SKIP=name)
+    assert failed.returncode != 0, f"{name} seems not to be needed:\n{failed.stdout[-1000:]}{failed.stderr[-1000:]}"
+    assert fault in failed.stdout + failed.stderr
