@@ -95,7 +95,7 @@ def test_our_attention_is_called_at_generation(trained, corpus):
     """fairseq's fused encoder path would skip it; two layers, one batch."""
     out = run(
         *(Path(BIN, "python"), "-c", COUNTER, corpus, "--user-dir", ROOT / "fairseq_posenc", "--path", trained[1]),
-        *("--beam", 2, "--batch-size", 20, "--gen-subset", "test"),
+        *("--beam", 2, "--batch-size", 24, "--gen-subset", "test"),
     )
     encoder, decoder = map(int, re.search(r"self-attention calls (\d+) (\d+)", out).groups())
     assert encoder == 2

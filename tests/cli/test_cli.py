@@ -1,0 +1,70 @@
+"""The command line: every command has help, bad input is one line, list and bench report what is there."""
+
+import json
+
+import pytest
+
+from fairseq_posenc.cli import COMMANDS, main
+from fairseq_posenc.encodings import encoding_class, encoding_names
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_command_has_help(command, capsys):
+    with pytest.raises(SystemExit) as caught:
+        main([command, "--help"])
+    assert caught.value.code == 0
+    assert f"fairseq-posenc {command}" in capsys.readouterr().out
+
+
+def test_no_command_is_refused(capsys):
+    with pytest.raises(SystemExit) as caught:
+        main([])
+    assert caught.value.code == 2
+    assert "COMMAND" in capsys.readouterr().err
+
+
+def test_list_json_is_what_encodings_say(capsys):
+    assert main(["list", "--json"]) == 0
+    rows = {row["name"]: row for row in json.loads(capsys.readouterr().out)}
+    assert sorted(rows) == encoding_names()
+    for name, row in rows.items():
+        encoding = encoding_class(name)
+        assert row["translation_invariant"] == encoding.translation_invariant
+        assert row["causal_only"] == encoding.causal_only
+        assert [option["flag"] for option in row["options"]] == [flag.name for flag in encoding.flags.values()]
+    assert rows["posnet-embed"]["learned_parameters"] and not rows["sinusoidal"]["learned_parameters"]
+    assert rows["none"]["acts_on"] == [] and rows["learned"]["acts_on"] == ["embeddings"]
+
+
+def test_list_table_has_a_line_for_every_encoding(capsys):
+    main(["list"])
+    first_words = [line.split()[0] for line in capsys.readouterr().out.split("\n") if line.strip()]
+    assert set(encoding_names()) <= set(first_words)
+
+
+def test_bench_measures_all_systems(tmp_path, capsys):
+    out = tmp_path / "bench.json"
+    words = ["bench", "--encodings", "none,posnet-embed", "--size", "iwslt_de_en", "--vocabulary", "50"]
+    words += ["--length", "3", "--sentences", "2", "--rounds", "1", "--beam", "2", "--json", str(out)]
+    assert main(words) == 0
+    result = json.loads(out.read_text())
+    for part in ("training", "generation", "peak_memory_bytes"):
+        assert list(result[part]) == ["stock", "none", "posnet-embed"]
+    assert result["training"]["stock"]["ratio_to_stock"] == 1
+    assert result["workload"]["length"] == 3 and result["versions"]["fairseq"] == "0.12.2"
+    assert "posnet-embed" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["--encodings", "sinusodal"], "did you mean sinusoidal"),
+        (["--rounds", "0"], "--rounds must be at least 1, but is 0"),
+        (["--size", "huge"], "--size must be one of iwslt_de_en, wmt_en_de, wmt_en_de_big, but is huge"),
+        (["--json", "/no/such/folder/x.json"], "folder"),
+    ],
+)
+def test_bench_refuses_bad_input_in_one_line(words, message, capsys):
+    assert main(["bench", *words]) == 2
+    error = capsys.readouterr().err
+    assert message in error and error.count("\n") == 1
