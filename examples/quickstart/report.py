@@ -76,7 +76,7 @@ def collect(options, raw, prepared, systems, scores):
             },
             "prepare_seconds": prepared["seconds"],
         },
-        "signatures": scores["signatures"],
+        "signatures": {kind: scores["signatures"][kind] for kind in ("bleu", "chrf++")},
         "baseline": significance["baseline"] if significance else None,
         "systems": rows,
         "samples": samples(raw, options, {name: folder for name, (_, _, folder) in systems.items()}),
