@@ -15,7 +15,7 @@ NOUN_PHRASES = """
     my expensive book: mein teures Buch, mein teures Buch, meinem teuren Buch, meines teuren Buches
     no tired witch: keine müde Hexe, keine müde Hexe, keiner müden Hexe, keiner müden Hexe
     this clever boy: dieser kluge Junge, diesen klugen Jungen, diesem klugen Jungen, dieses klugen Jungen
-    our rich mother plural: unsere reichen Mütter, unsere reichen Mütter, unseren reichen Müttern, unserer reichen Mütter
+    our old mother plural: unsere alten Mütter, unsere alten Mütter, unseren alten Müttern, unserer alten Mütter
     many big bear plural: viele große Bären, viele große Bären, vielen großen Bären, vieler großer Bären
     some small baby plural: einige kleine Babys, einige kleine Babys, einigen kleinen Babys, einiger kleiner Babys
 """
