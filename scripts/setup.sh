@@ -52,12 +52,15 @@ sys.exit(not all(i.find_spec(name) for name in ('torch', 'fairseq', 'fairseq_pos
   exit 0
 fi
 
+# A new environment sees the packages of a plain installation of Python, but not those of another environment.
+torch_of_python() { "$PYTHON" -c 'import sys; assert sys.prefix == sys.base_prefix; import torch' >/dev/null 2>&1; }
+
 # ---- Python and the environment ----------------------------------------------------------------------------------
 if [ ! -e "$VENV_PYTHON" ]; then
   command -v "$PYTHON" >/dev/null || fail "$PYTHON not found; install Python 3.9 or newer, or name one with PYTHON=..."
   "$PYTHON" -c 'import sys; sys.exit(sys.version_info < (3, 9))' ||
     fail "$PYTHON is $("$PYTHON" --version 2>&1), but Python 3.9 or newer is needed; name one with PYTHON=..."
-  if [ -z "${TORCH:-}" ] && "$PYTHON" -c 'import torch' >/dev/null 2>&1; then
+  if [ -z "${TORCH:-}" ] && torch_of_python; then
     step "making $VENV on top of the PyTorch of $PYTHON" "$PYTHON" -m venv --system-site-packages "$VENV"
   else
     step "making $VENV" "$PYTHON" -m venv "$VENV"

@@ -1,5 +1,7 @@
 """Mistakes of users end in one line and status 2; everything else keeps its traceback."""
 
+import sys
+
 import pytest
 from stock_commands import TRANSLATION, fairseq, run, succeeded, write_corpus
 
@@ -63,8 +65,6 @@ def test_a_bug_keeps_its_traceback(plugin, data):
 
 
 def test_python_m_prints_one_line_too(tmp_path):
-    import sys
-
     result = run(sys.executable, "-m", "fairseq_cli.train", tmp_path / "nowhere", *TRANSLATION)
     assert "nowhere" in one_line(result, "train")
 
