@@ -6,6 +6,7 @@ interrupted: finished steps are skipped, and a changed option redoes what depend
 
 import argparse
 import os
+import signal
 import sys
 import time
 from dataclasses import asdict
@@ -186,4 +187,6 @@ def main(argv=None):
 
 
 if __name__ == "__main__":
+    # Being terminated ends the trainings too, as Ctrl-C does.
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     sys.exit(main())
