@@ -30,6 +30,6 @@ def encoding_class(name):
     if name not in _ENCODINGS:
         known = encoding_names()
         near = difflib.get_close_matches(str(name), known, n=1, cutoff=0.5)
-        hint = f"; did you mean {near[0]}?" if near else ""
-        raise InputError(f"unknown position encoding {name!r}{hint} Known encodings: {', '.join(known)}")
+        hint = f" (did you mean {near[0]}?)" if near else ""
+        raise InputError(f"unknown position encoding {name!r}{hint}; known encodings: {', '.join(known)}")
     return _ENCODINGS[name]
