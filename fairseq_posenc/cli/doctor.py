@@ -68,8 +68,12 @@ def examine():
     hook = hook_is_active(missing)
     errors = {name: import_error(name) for name in ("torch", "fairseq", *COMPILED)}
     for name, error in errors.items():
-        if error is not None and versions.get(name.partition(".")[0]) is not None:
-            missing.append({"what": name, "why": error, "cure": REBUILD if name in COMPILED else SETUP})
+        if error is None or (name in COMPILED and errors["fairseq"] is not None):
+            continue  # what fails only because fairseq fails is no finding of its own
+        if name in COMPILED:
+            missing.append({"what": name, "why": error, "cure": REBUILD})
+        elif versions[name] is not None:
+            missing.append({"what": name, "why": error, "cure": SETUP if hook else "see the start-up hook"})
     patches = patch_states()
     missing += [
         {"what": f"patch {patch['name']}", "why": patch["state"], "cure": f"report it; without it: {patch['fault']}"}
@@ -77,7 +81,7 @@ def examine():
         if patch["state"].startswith("failed")
     ]
     plugin = plugin_error() if errors["fairseq"] is None else "fairseq cannot be imported"
-    if plugin is not None:
+    if plugin is not None and errors["fairseq"] is None:
         missing.append({"what": "--user-dir fairseq_posenc", "why": plugin, "cure": f"{SETUP}, or report the error"})
     return {
         "versions": versions,
