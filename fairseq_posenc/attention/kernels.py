@@ -22,11 +22,12 @@ def fused_attention(q, k, v, mask=None, causal=False, dropout=0.0):
 
 
 def weighted_attention(q, k, v, mask=None, dropout=0.0):
-    """The same, also returning the attention weights (B, H, Tq, Tk) before dropout, in fp32.
+    """The same, also returning the attention weights (B, H, Tq, Tk) before dropout, in fp32 or better.
 
     ``mask`` is None or additive. Memory grows with Tq x Tk.
     """
-    scores = (q @ k.transpose(-2, -1)).float() / math.sqrt(q.size(-1))
+    precision = torch.promote_types(q.dtype, torch.float32)
+    scores = (q @ k.transpose(-2, -1)).to(precision) / math.sqrt(q.size(-1))
     if mask is not None:
         scores = scores + mask
     weights = torch.softmax(scores, dim=-1)

@@ -72,22 +72,28 @@ class SelfAttention(MultiheadAttention):
             state = {"prev_key": k, "prev_value": v, "prev_key_padding_mask": padding}
             self._set_input_buffer(incremental_state, state)
 
-        # A single new query sees all keys, so needs no causal mask.
-        causal = (incremental_state is not None and length > 1) or (attn_mask is not None and attn_mask.numel() == 0)
+        causal = incremental_state is not None or (attn_mask is not None and attn_mask.numel() == 0)
+        # The last column sees every key that is not padding; PyTorch's kernel makes the plain causal mask itself.
+        step = length == 1 and incremental_state is not None
+        plainly_causal = causal and not step and not cached and bias is None and padding is None
         if attn_mask is not None and attn_mask.numel() > 0:
             given = attn_mask[None, None]
             if given.dtype == torch.bool:
                 given = additive(~given, None, torch.float32)
             bias = given if bias is None else bias + given
+            plainly_causal = False
         dropout = self.dropout_module.p if self.training or self.dropout_module.apply_during_inference else 0.0
 
-        if need_weights or need_head_weights:
-            visible = visible_keys(q_columns, columns, causal, padding)
+        weights = None
+        # With one query there is nothing to fuse: at a step of beam search the plain products are faster.
+        if need_weights or need_head_weights or step:
+            visible = None if step and padding is None else visible_keys(q_columns, columns, causal, padding)
             x, weights = weighted_attention(q, k, v, additive(visible, bias, torch.float32), dropout)
-            weights = weights.transpose(0, 1) if need_head_weights else weights.mean(dim=1)
+            if need_head_weights:
+                weights = weights.transpose(0, 1)
+            else:
+                weights = weights.mean(dim=1) if need_weights else None
         else:
-            weights = None
-            plainly_causal = causal and bias is None and padding is None and not cached
             visible = None if plainly_causal else visible_keys(q_columns, columns, causal, padding)
             mask = visible if bias is None else additive(visible, bias, q.dtype)
             x = fused_attention(q, k, v, mask, plainly_causal, dropout)
