@@ -91,8 +91,10 @@ class SelfAttention(MultiheadAttention):
             x, weights = weighted_attention(q, k, v, additive(visible, bias, torch.float32), dropout)
             if need_head_weights:
                 weights = weights.transpose(0, 1)
+            elif need_weights:
+                weights = weights.mean(dim=1)
             else:
-                weights = weights.mean(dim=1) if need_weights else None
+                weights = None
         else:
             visible = None if plainly_causal else visible_keys(q_columns, columns, causal, padding)
             mask = visible if bias is None else additive(visible, bias, q.dtype)
