@@ -15,7 +15,8 @@ def without_stock_positions(cfg):
 def attach_encoding(encoding, layers):
     """Hand the encoding to every layer's self-attention, where it acts on attention."""
     if encoding.acts_on_attention():
-        for layer in layers:
+        # Not by iteration: with layerdrop that leaves out layers at random.
+        for layer in layers.children():
             layer.self_attn.position_encoding = encoding
 
 

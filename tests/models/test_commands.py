@@ -9,6 +9,7 @@ import torch
 from fairseq import checkpoint_utils
 
 from fairseq_posenc.encodings import encoding_class, encoding_names
+from fairseq_posenc.models.transformer import PositionEncodingTransformer
 from tests.models.build import architecture, small_flags
 from tests.models.conftest import BIN, ROOT, run, stock
 
@@ -122,9 +123,11 @@ def test_generation_kinds(trained, corpus, flags):
             assert hypothesis.split()[:2] == references[i].split()[:2]
 
 
-def test_interactive(trained, corpus):
-    out = stock("fairseq-interactive", corpus, "--path", trained[1], "--beam", 2, stdin="w1 w2 w3\nw4\n")
-    assert len(re.findall(r"^H-\d+\t", out, re.M)) == 2
+def test_hub_interface(trained, corpus):
+    """Translates in Python as fairseq-interactive does on the command line."""
+    hub = PositionEncodingTransformer.from_pretrained(str(trained[1].parent), trained[1].name, str(corpus))
+    out = stock("fairseq-interactive", corpus, "--path", trained[1], "--beam", 5, stdin="w1 w2 w3\n")
+    assert hub.translate("w1 w2 w3", beam=5) == re.search(r"^H-0\t\S+\t(.*)$", out, re.M).group(1)
 
 
 def test_ensemble_and_model_overrides(corpus, tmp_path):
