@@ -45,15 +45,14 @@ class Encoder(TransformerEncoderBase):
     def forward(self, src_tokens, src_lengths=None, return_all_hiddens=False, token_embeddings=None):
         """Encode src_tokens (B, T), padded on either side; returns fairseq's dictionary of encoder outputs."""
         padding_mask = src_tokens.eq(self.padding_idx)
-        has_padding = bool(padding_mask.any())
+        # Padding needs no zeros: no attention looks at it.
+        attention_mask = padding_mask if padding_mask.any() else None
         x, embedded = self.forward_embedding(src_tokens, token_embeddings)
-        if has_padding:
-            x = x.masked_fill(padding_mask.unsqueeze(-1), 0)
         x = x.transpose(0, 1)  # (B, T, C) -> (T, B, C), the layout of fairseq's layers
 
         states, fc_results = ([x] if return_all_hiddens else []), []
         for layer in self.layers:
-            x = layer(x, encoder_padding_mask=padding_mask if has_padding else None)
+            x = layer(x, encoder_padding_mask=attention_mask)
             fc_result = None
             if self.return_fc:
                 x, fc_result = x
