@@ -77,30 +77,35 @@ def test_generation_after_reload(trained, corpus):
 
 
 COUNTER = """
-import sys
+from collections import Counter
 from fairseq_posenc.attention.self_attention import SelfAttention
-from fairseq_posenc.models.layers import EncoderLayer
-calls = {"encoder": 0, "decoder": 0}
-forward = SelfAttention.forward
-def counted(self, *args, incremental_state=None, **options):
-    calls["encoder" if incremental_state is None else "decoder"] += 1
-    return forward(self, *args, incremental_state=incremental_state, **options)
-SelfAttention.forward = counted
+from fairseq_posenc.models.encoder import Encoder
+calls = Counter()
+def count(owner, name):
+    method = owner.forward
+    def counted(self, *args, incremental_state=None, **options):
+        calls[name if incremental_state is None else name + " in decoder"] += 1
+        if incremental_state is not None:
+            options["incremental_state"] = incremental_state
+        return method(self, *args, **options)
+    owner.forward = counted
+count(SelfAttention, "attention")
+count(Encoder, "encoder")
 from fairseq_cli.generate import cli_main
 cli_main()
-print("self-attention calls", calls["encoder"], calls["decoder"])
+print("calls", calls["encoder"], calls["attention"], calls["attention in decoder"])
 """
 
 
 def test_our_attention_is_called_at_generation(trained, corpus):
-    """fairseq's fused encoder path would skip it; two layers, one batch."""
+    """fairseq's fused encoder path would skip it. A batch passes two encoder layers, a step two decoder layers."""
     out = run(
         *(Path(BIN, "python"), "-c", COUNTER, corpus, "--user-dir", ROOT / "fairseq_posenc", "--path", trained[1]),
-        *("--beam", 2, "--batch-size", 24, "--gen-subset", "test"),
+        *("--beam", 2, "--gen-subset", "test"),
     )
-    encoder, decoder = map(int, re.search(r"self-attention calls (\d+) (\d+)", out).groups())
-    assert encoder == 2
-    assert decoder > 2 and decoder % 2 == 0
+    encoder, attention, in_decoder = map(int, re.search(r"^calls (\d+) (\d+) (\d+)$", out, re.M).groups())
+    assert encoder > 0 and attention == 2 * encoder
+    assert in_decoder > 2 and in_decoder % 2 == 0
 
 
 GENERATION = {
