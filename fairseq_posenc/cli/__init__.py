@@ -14,6 +14,7 @@ from fairseq_posenc.errors import InputError
 COMMANDS = {
     "list": ("fairseq_posenc.cli.list_encodings", "list the positional encodings and their properties"),
     "doctor": ("fairseq_posenc.cli.doctor", "check the installation; name what is missing and the cure"),
+    "average": ("fairseq_posenc.cli.average", "average checkpoints of one training"),
     "score": ("fairseq_posenc.cli.score", "BLEU, chrF++, tokenised BLEU and paired significance of translations"),
     "bench": ("fairseq_posenc.cli.bench", "speed and memory of the encodings relative to stock fairseq"),
 }

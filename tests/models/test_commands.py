@@ -154,12 +154,12 @@ def test_ensemble_and_model_overrides(corpus, tmp_path):
 def test_averaged_checkpoints(corpus, tmp_path):
     flags = [*small_flags("posnet-embed"), "--save-interval-updates", 2, "--max-update", 6]
     train(corpus, tmp_path, architecture("posnet-embed"), *flags)
-    parts = [tmp_path / f"checkpoint_1_{update}.pt" for update in (2, 4)]
-    states = [torch.load(path, weights_only=False) for path in parts]
-    average = {key: (value + states[1]["model"][key]) / 2 for key, value in states[0]["model"].items()}
-    states[0]["model"] = average
-    torch.save(states[0], tmp_path / "average.pt")
-    out = stock("fairseq-generate", corpus, "--path", tmp_path / "average.pt", "--beam", 2)
+    average = tmp_path / "average.pt"
+    run(BIN / "fairseq-posenc", "average", "--inputs", tmp_path, "--num-update-checkpoints", 2, "--output", average)
+    last = [torch.load(tmp_path / f"checkpoint_1_{update}.pt", weights_only=False)["model"] for update in (4, 6)]
+    for name, mean in torch.load(average, weights_only=False)["model"].items():
+        torch.testing.assert_close(mean, (last[0][name] + last[1][name]) / 2, msg=name)
+    out = stock("fairseq-generate", corpus, "--path", average, "--beam", 2)
     assert len(re.findall(r"^H-", out, re.M)) == 20
 
 

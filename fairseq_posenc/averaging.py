@@ -1,0 +1,77 @@
+"""The average of checkpoints, which fairseq's package on the registry has no command for."""
+
+import pickle
+import re
+from pathlib import Path
+
+import torch
+from fairseq import checkpoint_utils  # noqa: F401 (tells PyTorch which types of a checkpoint are safe to load)
+from tqdm import tqdm
+
+from fairseq_posenc.errors import InputError
+
+#: File names that fairseq-train gives to checkpoints of epochs and of ``--save-interval-updates``.
+EPOCH_FILE = re.compile(r"checkpoint(\d+)\.pt")
+UPDATE_FILE = re.compile(r"checkpoint_\d+_(\d+)\.pt")
+
+
+def last_checkpoints(folder, pattern, count, upper_bound=None):
+    """The paths of the last ``count`` checkpoints in a folder, oldest first.
+
+    Args:
+        pattern: EPOCH_FILE or UPDATE_FILE.
+        upper_bound: last epoch or update to take; default: no bound.
+
+    Raises:
+        InputError: there are fewer.
+    """
+    if count < 1:
+        raise InputError(f"the number of checkpoints must be at least 1, but is {count}")
+    matches = [(pattern.fullmatch(path.name), path) for path in Path(folder).glob("*.pt")]
+    numbered = sorted((int(match.group(1)), path) for match, path in matches if match)
+    found = [path for number, path in numbered if upper_bound is None or number <= upper_bound]
+    if len(found) < count:
+        raise InputError(
+            f"{folder} has {len(found)} checkpoints like {pattern.pattern}, but {count} are asked for; "
+            "ask for fewer, or train with --save-interval-updates or without --no-epoch-checkpoints"
+        )
+    return found[-count:]
+
+
+def average_checkpoints(paths):
+    """A checkpoint whose model is the mean of those in ``paths``; all else is that of the last, less the optimizer.
+
+    Means are taken in float64 and rounded once. Tensors that are tied in the last checkpoint stay tied.
+
+    Raises:
+        InputError: a file cannot be read, or the models differ in their parameters.
+    """
+    sums = {}
+    for number, path in enumerate(tqdm(paths, desc="average", unit="checkpoint", disable=None)):
+        state = read_checkpoint(path)
+        shapes = {name: tensor.shape for name, tensor in state["model"].items()}
+        if number and shapes != {name: tensor.shape for name, tensor in sums.items()}:
+            raise InputError(f"{path} has other parameters than {paths[0]}; average checkpoints of one training")
+        for name, tensor in state["model"].items():
+            sums[name] = sums[name] + tensor.double() if number else tensor.double()
+    means, tied = {}, {}
+    for name, tensor in state["model"].items():
+        place = (tensor.data_ptr(), tensor.shape, tensor.stride())
+        if place not in tied or not tensor.numel():
+            tied[place] = (sums[name] / len(paths)).to(tensor.dtype)
+        means[name] = tied[place]
+    return {**state, "model": means, "last_optimizer_state": None}
+
+
+def read_checkpoint(path):
+    """The content of a checkpoint file. Raises InputError where it is missing, cut off or something else."""
+    try:
+        state = torch.load(path, map_location="cpu")
+    except FileNotFoundError:
+        raise InputError(f"{path}: no such file; correct the path") from None
+    except (RuntimeError, OSError, EOFError, pickle.UnpicklingError) as error:
+        reason = str(error).split("\n")[0][:100]
+        raise InputError(f"{path} cannot be read as a checkpoint ({reason}); leave it out") from error
+    if not isinstance(state, dict) or "model" not in state:
+        raise InputError(f"{path} is not a fairseq checkpoint: it holds no model; leave it out")
+    return state

@@ -1,0 +1,50 @@
+"""Average checkpoints of one training into a checkpoint for fairseq-generate.
+
+Options are named as in fairseq's own script. The average cannot be trained on: it has no optimizer state.
+"""
+
+import os
+from pathlib import Path
+
+from fairseq_posenc.errors import InputError
+
+
+def add_arguments(parser):
+    parser.add_argument(
+        "--inputs", nargs="+", required=True, metavar="PATH", help="checkpoint files, or one folder of a training"
+    )
+    parser.add_argument("--output", required=True, metavar="FILE", help="where the average is written")
+    number = parser.add_mutually_exclusive_group()
+    number.add_argument("--num-epoch-checkpoints", type=int, metavar="N", help="the folder's last N epochs")
+    number.add_argument(
+        "--num-update-checkpoints", type=int, metavar="N", help="the folder's last N of --save-interval-updates"
+    )
+    parser.add_argument(
+        "--checkpoint-upper-bound", type=int, metavar="N", help="with either: take nothing after this epoch or update"
+    )
+
+
+def run(args):
+    output = Path(args.output)
+    if not output.absolute().parent.is_dir():
+        raise InputError(f"--output {output}: the folder {output.absolute().parent} does not exist; make it first")
+    by_number = args.num_epoch_checkpoints is not None or args.num_update_checkpoints is not None
+    if by_number and not (len(args.inputs) == 1 and Path(args.inputs[0]).is_dir()):
+        raise InputError(f"--inputs {' '.join(args.inputs)}: --num-*-checkpoints takes one folder; name the --save-dir")
+    if args.checkpoint_upper_bound is not None and not by_number:
+        raise InputError("--checkpoint-upper-bound goes with --num-epoch-checkpoints or --num-update-checkpoints")
+    # fairseq takes seconds to import: only after the arguments have been checked.
+    import torch
+
+    from fairseq_posenc.averaging import EPOCH_FILE, UPDATE_FILE, average_checkpoints, last_checkpoints
+
+    paths = args.inputs
+    if by_number:
+        pattern = UPDATE_FILE if args.num_epoch_checkpoints is None else EPOCH_FILE
+        count = args.num_epoch_checkpoints or args.num_update_checkpoints or 0
+        paths = last_checkpoints(args.inputs[0], pattern, count, args.checkpoint_upper_bound)
+    average = average_checkpoints(paths)
+    partial = output.with_name(output.name + ".partial")
+    torch.save(average, partial)
+    os.replace(partial, output)
+    print(f"{output}: the average of {', '.join(str(path) for path in paths)}")
