@@ -6,7 +6,7 @@ from fairseq_posenc.attention.self_attention import CAUSAL
 from fairseq_posenc.encodings.base import AFTER_DROPOUT, BEFORE_DROPOUT
 from fairseq_posenc.encodings.positions import token_positions
 from fairseq_posenc.models.layers import DecoderLayer, wrap_layer
-from fairseq_posenc.models.stack import attach_encoding, drop_stock_tables, without_stock_positions
+from fairseq_posenc.models.stack import attach_encoding, drop_stock_tables, max_positions, without_stock_positions
 
 
 class Decoder(TransformerDecoderBase):
@@ -97,8 +97,7 @@ class Decoder(TransformerDecoderBase):
 
     def max_positions(self):
         """Longest target sentence, in tokens."""
-        limit = self.embed_positions.max_positions
-        return self.max_target_positions if limit is None else min(self.max_target_positions, limit)
+        return max_positions(self.max_target_positions, self.embed_positions)
 
     def upgrade_state_dict_named(self, state_dict, name):
         drop_stock_tables(state_dict, name, self.embed_positions)

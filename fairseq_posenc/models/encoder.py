@@ -5,7 +5,7 @@ from fairseq.models.transformer import TransformerEncoderBase
 from fairseq_posenc.encodings.base import AFTER_DROPOUT, BEFORE_DROPOUT
 from fairseq_posenc.encodings.positions import token_positions
 from fairseq_posenc.models.layers import EncoderLayer, wrap_layer
-from fairseq_posenc.models.stack import attach_encoding, drop_stock_tables, without_stock_positions
+from fairseq_posenc.models.stack import attach_encoding, drop_stock_tables, max_positions, without_stock_positions
 
 
 class Encoder(TransformerEncoderBase):
@@ -74,8 +74,7 @@ class Encoder(TransformerEncoderBase):
 
     def max_positions(self):
         """Longest source sentence, in tokens."""
-        limit = self.embed_positions.max_positions
-        return self.max_source_positions if limit is None else min(self.max_source_positions, limit)
+        return max_positions(self.max_source_positions, self.embed_positions)
 
     def upgrade_state_dict_named(self, state_dict, name):
         drop_stock_tables(state_dict, name, self.embed_positions)

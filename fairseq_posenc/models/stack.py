@@ -28,3 +28,8 @@ def drop_stock_tables(state_dict, name, encoding):
     if isinstance(encoding, Sinusoidal):
         for buffer in ("_float_tensor", "weights"):
             state_dict.pop(f"{name}.embed_positions.{buffer}", None)
+
+
+def max_positions(stock_limit, encoding):
+    """The longest sentence: fairseq's limit, or that of the encoding where it is shorter."""
+    return stock_limit if encoding.max_positions is None else min(stock_limit, encoding.max_positions)

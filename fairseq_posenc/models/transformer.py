@@ -73,25 +73,12 @@ class PositionEncodingTransformer(TransformerModel):
 
     @classmethod
     def build_encoder(cls, cfg, src_dict, embed_tokens):
-        stack = Stack(
-            cfg.encoder.embed_dim,
-            cfg.encoder.attention_heads,
-            cfg.max_source_positions,
-            causal=False,
-            first_row=embed_tokens.padding_idx + 1,
-        )
-        return Encoder(cfg, src_dict, embed_tokens, build_encoding(cfg, cfg.encoder_position_encoding, stack))
+        encoding = build_encoding(cfg, "encoder", embed_tokens.padding_idx)
+        return Encoder(cfg, src_dict, embed_tokens, encoding)
 
     @classmethod
     def build_decoder(cls, cfg, tgt_dict, embed_tokens):
-        stack = Stack(
-            cfg.decoder.embed_dim,
-            cfg.decoder.attention_heads,
-            cfg.max_target_positions,
-            causal=True,
-            first_row=embed_tokens.padding_idx + 1,
-        )
-        encoding = build_encoding(cfg, cfg.decoder_position_encoding, stack)
+        encoding = build_encoding(cfg, "decoder", embed_tokens.padding_idx)
         return Decoder(cfg, tgt_dict, embed_tokens, encoding, no_encoder_attn=cfg.no_cross_attention)
 
     def load_state_dict(self, state_dict, strict=True, model_cfg=None, args=None):
@@ -120,8 +107,13 @@ def shares_encoding(args):
     return same and encoding_class(name).shared_by_encoder_and_decoder(encoding_options(args, name))
 
 
-def build_encoding(cfg, name, stack):
-    """The encoding of that name for one stack, with the options in ``cfg``."""
+def build_encoding(cfg, side, padding_idx):
+    """The encoding of one side ("encoder" or "decoder"), with the options in ``cfg``."""
+    part = getattr(cfg, side)
+    name = getattr(cfg, f"{side}_position_encoding")
+    max_positions = cfg.max_source_positions if side == "encoder" else cfg.max_target_positions
+    causal = side == "decoder"
+    stack = Stack(part.embed_dim, part.attention_heads, max_positions, causal, first_row=padding_idx + 1)
     return encoding_class(name)(stack, **encoding_options(cfg, name))
 
 
