@@ -6,7 +6,7 @@ from fairseq_posenc.attention.self_attention import CAUSAL
 from fairseq_posenc.encodings.base import AFTER_DROPOUT, BEFORE_DROPOUT
 from fairseq_posenc.encodings.positions import token_positions
 from fairseq_posenc.models.layers import DecoderLayer, wrap_layer
-from fairseq_posenc.models.stack import attach_encoding, drop_stock_tables, max_positions, without_stock_positions
+from fairseq_posenc.models.stack import drop_stock_tables, install_encoding, max_positions, without_stock_positions
 
 
 class Decoder(TransformerDecoderBase):
@@ -15,8 +15,7 @@ class Decoder(TransformerDecoderBase):
     def __init__(self, cfg, dictionary, embed_tokens, encoding, no_encoder_attn=False, output_projection=None):
         super().__init__(without_stock_positions(cfg), dictionary, embed_tokens, no_encoder_attn, output_projection)
         self.cfg = cfg
-        self.embed_positions = encoding
-        attach_encoding(encoding, self.layers)
+        install_encoding(self, encoding)
 
     def build_decoder_layer(self, cfg, no_encoder_attn=False):
         return wrap_layer(DecoderLayer(cfg, no_encoder_attn), cfg)

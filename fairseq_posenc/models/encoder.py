@@ -5,7 +5,7 @@ from fairseq.models.transformer import TransformerEncoderBase
 from fairseq_posenc.encodings.base import AFTER_DROPOUT, BEFORE_DROPOUT
 from fairseq_posenc.encodings.positions import token_positions
 from fairseq_posenc.models.layers import EncoderLayer, wrap_layer
-from fairseq_posenc.models.stack import attach_encoding, drop_stock_tables, max_positions, without_stock_positions
+from fairseq_posenc.models.stack import drop_stock_tables, install_encoding, max_positions, without_stock_positions
 
 
 class Encoder(TransformerEncoderBase):
@@ -18,8 +18,7 @@ class Encoder(TransformerEncoderBase):
     def __init__(self, cfg, dictionary, embed_tokens, encoding, return_fc=False):
         super().__init__(without_stock_positions(cfg), dictionary, embed_tokens, return_fc)
         self.cfg = cfg
-        self.embed_positions = encoding
-        attach_encoding(encoding, self.layers)
+        install_encoding(self, encoding)
 
     def build_encoder_layer(self, cfg):
         return wrap_layer(EncoderLayer(cfg, self.return_fc), cfg)

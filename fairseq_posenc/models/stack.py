@@ -12,11 +12,12 @@ def without_stock_positions(cfg):
     return cfg
 
 
-def attach_encoding(encoding, layers):
-    """Hand the encoding to every layer's self-attention, where it acts on attention."""
+def install_encoding(stack, encoding):
+    """Give an encoder or decoder its encoding, and each layer's self-attention too where the encoding acts there."""
+    stack.embed_positions = encoding
     if encoding.acts_on_attention():
         # Not by iteration: with layerdrop that leaves out layers at random.
-        for layer in layers.children():
+        for layer in stack.layers.children():
             layer.self_attn.position_encoding = encoding
 
 

@@ -15,6 +15,7 @@ from fairseq_posenc.models.checks import check_checkpoint, check_dimensions, che
 from fairseq_posenc.models.decoder import Decoder
 from fairseq_posenc.models.encoder import Encoder
 from fairseq_posenc.models.options import add_encoding_flags, encoding_name, encoding_options, settle_options
+from fairseq_posenc.models.stack import install_encoding
 
 SIZES = {
     "iwslt_de_en": transformer_iwslt_de_en,
@@ -68,7 +69,7 @@ class PositionEncodingTransformer(TransformerModel):
                     f"{args.encoder_embed_dim} and --decoder-embed-dim {args.decoder_embed_dim}; make them equal or "
                     "give each side its own (see the encoding's flags)"
                 )
-            decoder.embed_positions = encoder.embed_positions
+            install_encoding(decoder, encoder.embed_positions)
         return model
 
     @classmethod

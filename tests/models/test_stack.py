@@ -3,7 +3,7 @@
 import pytest
 
 from fairseq_posenc.encodings import PositionEncoding
-from fairseq_posenc.models.stack import attach_encoding
+from fairseq_posenc.models.stack import install_encoding
 from tests.models.build import build_small
 
 
@@ -23,6 +23,7 @@ def test_every_layer_gets_what_acts_on_attention(side, kind):
     model = build_small("none", "--encoder-layers", 6, "--decoder-layers", 6, f"--{side}-layerdrop", 0.9).train()
     stack = getattr(model, side)
     encoding = kind(stack.embed_positions.stack)
-    attach_encoding(encoding, stack.layers)
+    install_encoding(stack, encoding)
+    assert stack.embed_positions is encoding
     attached = [layer.self_attn.position_encoding for layer in stack.layers.children()]
     assert attached == [encoding if kind is Bias else None] * 6
