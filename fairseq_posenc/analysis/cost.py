@@ -12,7 +12,6 @@ import time
 from dataclasses import dataclass
 
 import torch
-from fairseq.data import Dictionary
 from fairseq.sequence_generator import SequenceGenerator
 from torch.nn import functional as F
 from tqdm import tqdm
@@ -76,11 +75,10 @@ class Generation:
         self.workload = workload
         model = workload.model(system)
         model.make_generation_fast_(beamable_mm_beam_size=None, need_attn=False)
-        dictionary: Dictionary = model.decoder.dictionary
         # An untrained model ends anywhere; equal minimum and maximum give every system the same work.
         self.generator = SequenceGenerator(
             [model],
-            dictionary,
+            model.decoder.dictionary,
             beam_size=workload.beam,
             max_len_a=0,
             max_len_b=workload.length,

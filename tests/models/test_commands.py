@@ -168,7 +168,7 @@ def test_two_processes(corpus, tmp_path, backend):
     """fairseq's default --ddp-backend needs a model without unused parameters."""
     words = [] if backend is None else ["--ddp-backend", backend]
     log = run(
-        *(BIN / "torchrun", "--nproc_per_node", 2, "--master_port", 29000 + len(str(backend)), BIN / "fairseq-train"),
+        *(BIN / "torchrun", "--nproc_per_node", 2, "--standalone", BIN / "fairseq-train"),
         *(corpus, "--user-dir", ROOT / "fairseq_posenc", "--arch", architecture("posnet-embed"), *TRAINING),
         *(*small_flags("posnet-embed"), "--save-dir", tmp_path, "--max-update", 4, "--cpu", "--no-save"),
         *("--distributed-backend", "gloo", *words),
