@@ -9,6 +9,7 @@ import resource
 import statistics
 import sys
 import time
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 
 import torch
@@ -140,5 +141,5 @@ def _peak_memory(workload, system):
 
 def peak_memory(workload, system):
     """Peak bytes of two training steps in a fresh process: of the process on CPU, of PyTorch's allocator on GPU."""
-    with multiprocessing.get_context("spawn").Pool(1) as pool:
-        return pool.apply(_peak_memory, (workload, system))
+    with ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("spawn")) as pool:
+        return pool.submit(_peak_memory, workload, system).result()
