@@ -3,13 +3,17 @@
 from fairseq_posenc.errors import InputError
 
 
-def check_dimensions(args):
-    """Heads must divide the dimensions of their layers."""
+def check_layers(args):
+    """Heads must divide the dimensions of their layers, and attention must be this package's."""
     for side in ("encoder", "decoder"):
         dim, heads = getattr(args, f"{side}_embed_dim"), getattr(args, f"{side}_attention_heads")
         if dim % heads:
             raise InputError(
                 f"--{side}-embed-dim {dim} is not divisible by --{side}-attention-heads {heads}; choose a multiple"
+            )
+        if getattr(args, f"{side}_xformers_att_config", None):
+            raise InputError(
+                f"--{side}-xformers-att-config would replace the attention of --position-encoding; leave it out"
             )
     if args.cross_self_attention:
         raise InputError("--cross-self-attention is not supported with --position-encoding; leave it out")

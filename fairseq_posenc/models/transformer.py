@@ -11,7 +11,7 @@ from fairseq.models.transformer.transformer_legacy import (
 
 from fairseq_posenc.encodings import Stack, encoding_class, encoding_names
 from fairseq_posenc.errors import InputError
-from fairseq_posenc.models.checks import check_checkpoint, check_dimensions, check_stock_flags
+from fairseq_posenc.models.checks import check_checkpoint, check_layers, check_stock_flags
 from fairseq_posenc.models.decoder import Decoder
 from fairseq_posenc.models.encoder import Encoder
 from fairseq_posenc.models.options import add_encoding_flags, encoding_name, encoding_options, settle_options
@@ -59,7 +59,7 @@ class PositionEncodingTransformer(TransformerModel):
     def build_model(cls, args, task):
         base_architecture(args)
         settle_encodings(args)
-        check_dimensions(args)
+        check_layers(args)
         model = super().build_model(args, task)
         encoder, decoder = model.encoder, model.decoder
         if shares_encoding(args):

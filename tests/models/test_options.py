@@ -136,6 +136,15 @@ def test_impossible_dimensions_are_refused():
     )
 
 
+def test_other_attention_is_refused():
+    """Nothing is accepted and ignored."""
+    config = "{'name': 'scaled_dot_product'}"
+    for side in ("encoder", "decoder"):
+        flag = f"--{side}-xformers-att-config"
+        refused(f"{flag} would replace the attention", architecture("none"), flag, config)
+    refused("--cross-self-attention is not supported", architecture("none"), "--cross-self-attention")
+
+
 def test_unknown_name_is_refused_by_the_parser(capsys):
     with pytest.raises(SystemExit) as caught:
         build_model("transformer_posenc", "--position-encoding", "posnet")
