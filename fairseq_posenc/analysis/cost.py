@@ -93,7 +93,7 @@ class Generation:
             self.generator.generate([], {"net_input": {"src_tokens": self.source, "src_lengths": lengths}})
 
 
-def compare_times(workload, systems, kind, rounds, show_progress=True):
+def compare_times(workload, systems, kind, rounds):
     """Seconds of ``kind`` (TrainingStep or Generation) for stock and every system, in turns.
 
     Returns:
@@ -103,7 +103,7 @@ def compare_times(workload, systems, kind, rounds, show_progress=True):
     names = [STOCK, *systems]
     runs = {name: kind(workload, name) for name in names}
     seconds = {name: [] for name in names}
-    progress = tqdm(total=(rounds + 1) * len(names), desc=kind.__name__, disable=not show_progress, file=sys.stderr)
+    progress = tqdm(total=(rounds + 1) * len(names), desc=kind.__name__, file=sys.stderr)
     for round_number in range(rounds + 1):
         # The order rotates, so that no system always follows the same one.
         start = round_number % len(names)
