@@ -6,7 +6,8 @@ tokenised BLEU. Give the raw, untokenised reference text with --ref, or the figu
 
 The tokenised compound-split BLEU is the figure of many papers before 2018 ("fairseq-score" after splitting "a-b" into
 "a ##AT##-##AT## b"). With several files each is compared with the first: p is the probability of a difference as large
-as this if both were equally good.
+as this if both were equally good. ++ and + mark a BLEU or chrF++ that is significantly better than the first system's,
+-- and - one that is worse, at the two --levels; the default levels are those of the PosNet paper's tables.
 
   fairseq-posenc score --ref newstest2014.de --hyp sinusoidal.out --hyp posnet.out --json scores.json
 """
@@ -17,7 +18,7 @@ from pathlib import Path
 from fairseq_posenc.errors import InputError
 from fairseq_posenc.provenance import check_json_target, provenance, write_json
 from fairseq_posenc.scoring.report import score_files, text_table
-from fairseq_posenc.scoring.significance import SAMPLES, SEED
+from fairseq_posenc.scoring.significance import LEVELS, SAMPLES, SEED
 
 
 def add_arguments(parser):
@@ -51,6 +52,14 @@ def add_arguments(parser):
         "--bootstrap-samples", metavar="N", type=int, default=SAMPLES, help="resamplings (default: %(default)s)"
     )
     parser.add_argument("--seed", metavar="N", type=int, default=SEED, help="of the bootstrap (default: %(default)s)")
+    parser.add_argument(
+        "--levels",
+        metavar=("STRONG", "WEAK"),
+        type=float,
+        nargs=2,
+        default=LEVELS,
+        help=f"p below which a difference is marked ++ and + (default: {LEVELS[0]:g} {LEVELS[1]:g})",
+    )
     parser.add_argument("--json", metavar="FILE", help="write the scores, with command and versions, to this file")
 
 
@@ -68,6 +77,7 @@ def run(args):
         eps_smoothing=args.chrf_eps_smoothing,
         samples=args.bootstrap_samples,
         seed=args.seed,
+        levels=args.levels,
     )
     for note in result["notes"]:
         print(f"fairseq-posenc score: note: {note}", file=sys.stderr)

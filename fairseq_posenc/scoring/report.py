@@ -2,7 +2,15 @@
 
 from fairseq_posenc.errors import InputError
 from fairseq_posenc.scoring import metrics, tokenized_bleu
-from fairseq_posenc.scoring.significance import SAMPLES, SEED, check_bootstrap, paired_bootstrap
+from fairseq_posenc.scoring.significance import (
+    LEVELS,
+    SAMPLES,
+    SEED,
+    check_bootstrap,
+    check_levels,
+    mark,
+    paired_bootstrap,
+)
 from fairseq_posenc.scoring.systems import notes_on, read_references, read_systems
 
 
@@ -14,16 +22,19 @@ def score_files(
     eps_smoothing=False,
     samples=SAMPLES,
     seed=SEED,
+    levels=LEVELS,
 ):
     """Return the scores of files of translations as a dict ready for JSON.
 
     ``systems``: for each file ``name``, ``path``, ``bleu``, ``chrf++`` and ``tokenized_bleu`` (0 to 100; the last None
     where the file holds no tokenised text); ``signatures``: of those scores; ``significance``: None for one system,
-    else ``p_values`` of each system but the first against it; ``notes``: warnings, one line each.
+    else ``p_values`` and ``marks`` (see ``significance.mark``) of each system but the first against it; ``notes``:
+    warnings, one line each.
 
     Raises InputError where a file cannot be read, the files do not belong together, or an option is out of range.
     """
     check_bootstrap(samples, seed)
+    check_levels(levels)
     systems = read_systems(hypothesis_paths, names)
     if tokenized and all(system.generated for system in systems):
         raise InputError("--tokenized is for plain text, but every --hyp is fairseq-generate output; leave it out")
@@ -33,10 +44,6 @@ def score_files(
         "bleu": metrics.bleu_metric(references),
         "chrf++": metrics.chrf_metric(references, eps_smoothing=eps_smoothing),
     }
-    significance = None
-    if len(systems) > 1:
-        p_values = paired_bootstrap([(s.name, s.hypotheses) for s in systems], scorers, samples, seed)
-        significance = {"baseline": systems[0].name, "samples": samples, "seed": seed, "p_values": p_values}
     signatures = {name: metrics.signature(metric) for name, metric in scorers.items()}
     scored = []
     for system in systems:
@@ -49,6 +56,17 @@ def score_files(
             row["tokenized_bleu"] = tokenized_bleu.tokenized_bleu(metric, pairs[0])
             signatures["tokenized_bleu"] = tokenized_bleu.tokenized_signature(metric)
         scored.append(row)
+    significance = None
+    if len(systems) > 1:
+        p_values = paired_bootstrap([(s.name, s.hypotheses) for s in systems], scorers, samples, seed)
+        significance = {
+            "baseline": systems[0].name,
+            "samples": samples,
+            "seed": seed,
+            "p_values": p_values,
+            "levels": list(levels),
+            "marks": _marks(scored, p_values, levels),
+        }
     return {
         "references": str(systems[0].path if reference_path is None else reference_path),
         "references_are": "T- lines" if reference_path is None else "plain text",
@@ -57,6 +75,16 @@ def score_files(
         "signatures": signatures,
         "significance": significance,
         "notes": notes,
+    }
+
+
+def _marks(rows, p_values, levels):
+    baseline = rows[0]
+    return {
+        row["name"]: {
+            metric: mark(row[metric] - baseline[metric], p, levels) for metric, p in p_values[row["name"]].items()
+        }
+        for row in rows[1:]
     }
 
 
@@ -77,12 +105,18 @@ def text_table(result):
     if any(row["tokenized_bleu"] is not None for row in result["systems"]):
         columns.append(("tokenised BLEU", "tokenized_bleu"))
     significance = result["significance"]
-    header = ["system"] + [title for title, _ in columns]
+    # The marks have a width of their own, so that the figures stay aligned.
+    room = 2 if significance else 0
+    header = ["system"] + [title + " " * room for title, _ in columns]
     if significance:
         header += ["p (BLEU)", "p (chrF++)"]
     rows = [header]
     for row in result["systems"]:
-        cells = [row["name"]] + ["-" if row[key] is None else f"{row[key]:.2f}" for _, key in columns]
+        marks = significance["marks"].get(row["name"], {}) if significance else {}
+        cells = [row["name"]]
+        for _, key in columns:
+            figure = "-" if row[key] is None else f"{row[key]:.2f}"
+            cells.append(figure + marks.get(key, "").ljust(room))
         if significance:
             p_values = significance["p_values"].get(row["name"])
             cells += [f"{p_values[key]:.4f}" for key in ("bleu", "chrf++")] if p_values else ["baseline", "baseline"]
@@ -96,8 +130,12 @@ def text_table(result):
     lines.append(f"{result['lines']} sentences, references: {result['references']} ({result['references_are']})")
     lines += [f"{title}: {result['signatures'][key]}" for title, key in columns]
     if significance:
+        strong, weak = significance["levels"]
         lines.append(
             f"p: paired bootstrap against {significance['baseline']}, {significance['samples']} samples, "
             f"seed {significance['seed']}"
+        )
+        lines.append(
+            f"++ and + better, -- and - worse than {significance['baseline']}: p < {strong:g} and p < {weak:g}"
         )
     return "\n".join(lines)

@@ -9,6 +9,8 @@ from fairseq_posenc.errors import InputError
 
 SAMPLES = 1000
 SEED = 12345
+#: The levels of ++ and + in the tables of Zhang et al. (2023).
+LEVELS = (0.05, 0.10)
 
 
 def check_bootstrap(samples, seed):
@@ -17,6 +19,26 @@ def check_bootstrap(samples, seed):
         raise InputError(f"{samples} bootstrap samples: at least 1 is needed, {SAMPLES} are usual")
     if seed < 1:
         raise InputError(f"bootstrap seed {seed}: give 1 or more, {SEED} is usual")
+
+
+def check_levels(levels):
+    """Raise InputError unless the two levels are probabilities, the stricter one first."""
+    strong, weak = levels
+    if not 0 < strong < weak < 1:
+        raise InputError(
+            f"--levels {strong:g} {weak:g}: give two probabilities between 0 and 1, the smaller first, such as "
+            f"{LEVELS[0]:g} {LEVELS[1]:g}"
+        )
+
+
+def mark(difference, p, levels=LEVELS):
+    """Return the sign of a significant difference to the baseline: ``++`` or ``+`` better, ``--`` or ``-`` worse.
+
+    Doubled below the first level, single below the second, empty above both.
+    """
+    strong, weak = levels
+    sign = "+" if difference > 0 else "-"
+    return 2 * sign if p < strong else sign if p < weak else ""
 
 
 def paired_bootstrap(systems, metrics, samples=SAMPLES, seed=SEED):

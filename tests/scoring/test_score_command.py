@@ -9,6 +9,7 @@ import pytest
 
 from fairseq_posenc.cli import main
 from fairseq_posenc.scoring.metrics import bleu_metric, chrf_metric, score
+from fairseq_posenc.scoring.significance import mark
 
 REFERENCES = [
     "Der Mann, der den alten Hund sieht, lacht.",
@@ -69,6 +70,9 @@ def test_two_systems(tmp_path, write, reference, capsys):
     assert (significance["baseline"], significance["samples"], significance["seed"]) == ("good", 50, 12345)
     assert set(significance["p_values"]) == {"poor"} and set(significance["p_values"]["poor"]) == {"bleu", "chrf++"}
     assert all(0 < p <= 0.1 for p in significance["p_values"]["poor"].values())
+    assert significance["levels"] == [0.05, 0.10]  # of the PosNet paper's ++ and +
+    p_values, marks = significance["p_values"]["poor"], significance["marks"]["poor"]
+    assert marks == {name: "--" if p < 0.05 else "-" for name, p in p_values.items()}
     assert record["versions"]["sacrebleu"] and record["command"] and "commit" in record
     table = capsys.readouterr().out
     assert (
@@ -76,6 +80,25 @@ def test_two_systems(tmp_path, write, reference, capsys):
         == ["good", f"{score(bleu, GOOD):.2f}", f"{score(chrf, GOOD):.2f}"] + ["baseline"] * 2
     )
     assert record["signatures"]["bleu"] in table
+
+
+@pytest.mark.parametrize(
+    ("difference", "p", "expected"),
+    [(1, 0.04, "++"), (1, 0.05, "+"), (1, 0.09, "+"), (1, 0.1, ""), (-1, 0.04, "--"), (-1, 0.09, "-"), (-1, 0.5, "")],
+)
+def test_marks_at_the_levels_of_the_paper(difference, p, expected):
+    assert mark(difference, p) == expected
+
+
+def test_marks_in_the_table(tmp_path, write, reference, capsys):
+    files = [write("middle.txt", GOOD[:2] + POOR[2:]), write("best.txt", REFERENCES), write("worst.txt", POOR)]
+    levels = ("--levels", "0.3", "0.9", "--bootstrap-samples", "100")
+    marks = run_json(tmp_path, "--ref", reference, "--hyp", *files, *levels)["significance"]["marks"]
+    assert marks["best"]["bleu"].startswith("+") and marks["worst"]["bleu"].startswith("-")
+    _, first, better, worse, *_ = capsys.readouterr().out.split("\n")
+    assert first.split()[2] == first.split()[2].rstrip("+-")
+    assert better.split()[1] == "100.00" + marks["best"]["bleu"]
+    assert worse.split()[1].endswith(marks["worst"]["bleu"])
 
 
 def test_one_system_has_no_significance(tmp_path, write, reference):
@@ -185,6 +208,8 @@ def test_bad_files_end_in_one_line_and_change_nothing(tmp_path, write, reference
         (["--ref", "{ref}", "--hyp", "{good}", "--name", "x", "y"], "2 --name for 1 --hyp"),
         (["--ref", "{ref}", "--hyp", "{good}", "--seed", "0"], "bootstrap seed 0"),
         (["--ref", "{ref}", "--hyp", "{good}", "--bootstrap-samples", "0"], "0 bootstrap samples"),
+        (["--ref", "{ref}", "--hyp", "{good}", "--levels", "0.1", "0.05"], "--levels 0.1 0.05"),
+        (["--ref", "{ref}", "--hyp", "{good}", "--levels", "5", "10"], "between 0 and 1"),
         (["--ref", "{ref}", "--hyp", "{good}", "--json", "{ref}"], "would overwrite an input file"),
         (["--ref", "{ref}", "--hyp", "{good}", "--json", "{ref}/x/y.json"], "does not exist"),
         (["--ref", "{gen}", "--hyp", "{good}"], "--ref"),
