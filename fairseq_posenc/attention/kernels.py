@@ -21,14 +21,17 @@ def fused_attention(q, k, v, mask=None, causal=False, dropout=0.0):
     return F.scaled_dot_product_attention(q, k, v, attn_mask=mask, dropout_p=dropout, is_causal=causal)
 
 
-def weighted_attention(q, k, v, mask=None, dropout=0.0):
+def weighted_attention(q, k, v, mask=None, dropout=0.0, scores=None, mix=None):
     """The same, also returning the attention weights (B, H, Tq, Tk) before dropout, in fp32 or better.
 
-    ``mask`` is None or additive. Memory grows with Tq x Tk.
+    ``mask`` is None or additive. ``scores(q, k)`` and ``mix(weights, v)`` replace the two products. Memory grows with
+    Tq x Tk.
     """
     precision = torch.promote_types(q.dtype, torch.float32)
-    scores = (q @ k.transpose(-2, -1)).to(precision) / math.sqrt(q.size(-1))
+    products = q @ k.transpose(-2, -1) if scores is None else scores(q, k)
+    products = products.to(precision) / math.sqrt(q.size(-1))
     if mask is not None:
-        scores = scores + mask
-    weights = torch.softmax(scores, dim=-1)
-    return F.dropout(weights, dropout).to(v.dtype) @ v, weights
+        products = products + mask
+    weights = torch.softmax(products, dim=-1)
+    dropped = F.dropout(weights, dropout)
+    return dropped.to(v.dtype) @ v if mix is None else mix(dropped, v), weights

@@ -3,30 +3,32 @@
 import torch
 
 
-def visible_keys(q_columns, k_columns, causal, key_padding_mask=None):
+def visible_keys(q_columns, k_columns, causal, padding, device):
     """Which keys each query may attend to, or None where every query sees every key.
 
     Args:
-        q_columns: (Tq,) columns of the queries.
-        k_columns: (Tk,) columns of the keys.
+        q_columns, k_columns: ranges, the columns of the Tq queries and of the Tk keys.
         causal: whether later keys are hidden.
-        key_padding_mask: (B, Tk), True at padding, or None.
+        padding: (B, Tk), True at padding, or None.
+        device: of the result.
 
     Returns:
         bool, broadcastable to (B, H, Tq, Tk), True where a query may attend; or None. A query that sits on padding
         may always attend to its own column, so that no row of the softmax is empty.
     """
-    visible = None
-    if causal:
-        visible = (k_columns <= q_columns.unsqueeze(1))[None, None]
-    if key_padding_mask is not None:
-        tokens = ~key_padding_mask[:, None, None, :]
-        if causal:
-            own = (k_columns == q_columns.unsqueeze(1))[None, None]
-            visible = (visible & tokens) | own
-        else:
-            visible = tokens
-    return visible
+    if not causal:
+        return None if padding is None else ~padding[:, None, None, :]
+    q_columns, k_columns = columns_of(q_columns, device).unsqueeze(1), columns_of(k_columns, device)
+    visible = (k_columns <= q_columns)[None, None]
+    if padding is None:
+        return visible
+    own = (k_columns == q_columns)[None, None]
+    return (visible & ~padding[:, None, None, :]) | own
+
+
+def columns_of(columns, device):
+    """A range as a tensor of int64."""
+    return torch.arange(columns.start, columns.stop, device=device)
 
 
 def additive(visible, bias, dtype):

@@ -12,6 +12,13 @@ from torch import nn
 BEFORE_DROPOUT = "before dropout"
 AFTER_DROPOUT = "after dropout"
 
+#: Which layers of a stack an encoding acts in: all with one instance, all with an instance each, or the first alone.
+SHARED = "shared"
+SEPARATE = "separate"
+FIRST = "first"
+
+ATTENTION_HOOKS = ("rotate", "decay", "bias", "scores", "mix", "values")
+
 
 @dataclass(frozen=True)
 class Stack:
@@ -51,9 +58,10 @@ class PositionEncoding(nn.Module):
     """A positional encoding: the hooks it uses are overridden, the others do nothing.
 
     Hooks take positions, never lengths: step-by-step decoding, left padding, blocks and windows are then no special
-    case. Absolute hooks take the index of a token in its own sentence; relative hooks take columns of the batch,
-    since only differences matter to them, and those are the same for every sentence. ``embed``, ``rotate`` and
-    ``values`` keep the dtype of what they are given; numbers that come from positions are computed in fp32.
+    case. ``embed`` and ``values`` take the index of each token in its own sentence. The other hooks take columns of
+    the batch, since only differences matter to them, and those are the same for every sentence; columns are
+    consecutive, so a Python ``range`` names them. Hooks keep the dtype of what they are given (``bias`` is fp32);
+    numbers that come from positions are computed in fp32 or better.
 
     Constructor: ``Encoding(stack, **options)``; ``flags`` maps each option to its command-line flag.
     """
@@ -80,6 +88,23 @@ class PositionEncoding(nn.Module):
     def __init__(self, stack):
         super().__init__()
         self.stack = stack
+        self._exact = set()
+
+    def keep_exact(self, name, numbers):
+        """Keep a tensor of numbers that follow from positions or heads as attribute ``name``.
+
+        It moves with the module between devices, but keeps its dtype under ``.half()`` and ``.bfloat16()``, and is no
+        part of a checkpoint.
+        """
+        self.register_buffer(name, numbers, persistent=False)
+        self._exact.add(name)
+
+    def _apply(self, fn, *args, **kwargs):
+        exact = {name: self._buffers[name] for name in self._exact}
+        super()._apply(fn, *args, **kwargs)
+        for name, numbers in exact.items():
+            self._buffers[name] = numbers.to(self._buffers[name].device)
+        return self
 
     @property
     def max_positions(self):
@@ -95,19 +120,49 @@ class PositionEncoding(nn.Module):
         return x
 
     def rotate(self, q, k, q_columns, k_columns):
-        """Turn queries and keys by their positions: (B, H, T, D) each, columns (T,) -> the same shapes.
+        """Turn queries and keys by their positions: (B, H, Tq, D), (B, H, Tk, D), ranges -> the same shapes.
 
         Called once for every key, before it is cached.
         """
         return q, k
 
-    def bias(self, q_columns, k_columns):
-        """What is added to the scores after 1/sqrt(D): columns (Tq,), (Tk,) -> (H, Tq, Tk) in fp32, or None."""
+    def decay(self, q, k, q_columns, k_columns):
+        """Scale queries and all their keys, cached ones too: (B, H, Tq, D), (B, H, Tk, D), ranges -> the same shapes.
+
+        For factors that only make sense relative to the others, and that would leave the range of the dtype if a
+        cache kept them.
+        """
+        return q, k
+
+    def bias(self, q_columns, k_columns, device):
+        """What is added to the scores after 1/sqrt(D): two ranges -> (H, Tq, Tk) in fp32, or None."""
         return
+
+    def scores(self, q, k, q_columns, k_columns):
+        """Query times key, before 1/sqrt(D): (B, H, Tq, D), (B, H, Tk, D), ranges -> (B, H, Tq, Tk).
+
+        Only for encodings whose scores are no product of one vector a query with one a key: fused kernels are then
+        out of reach (see ``plain_products``).
+        """
+        return q @ k.transpose(-2, -1)
+
+    def mix(self, weights, v, q_columns, k_columns):
+        """The weighted sum of values: (B, H, Tq, Tk) in fp32 or better, (B, H, Tk, D), ranges -> (B, H, Tq, D)."""
+        return weights.to(v.dtype) @ v
 
     def values(self, v, positions):
         """Give values their positions: v (B, H, T, D), positions (B, T) or (1, T) -> (B, H, T, D)."""
         return v
+
+    @property
+    def plain_products(self):
+        """Whether attention is softmax(q k^T) v of what the other hooks return, so that fused kernels compute it."""
+        return not (self.overrides("scores") or self.overrides("mix"))
+
+    @classmethod
+    def layers(cls, options):
+        """SHARED, SEPARATE or FIRST: the layers that an encoding with these options (a dict) acts in."""
+        return options.get("layers", SHARED)
 
     @classmethod
     def shared_by_encoder_and_decoder(cls, options):
@@ -122,7 +177,7 @@ class PositionEncoding(nn.Module):
     @classmethod
     def acts_on_attention(cls):
         """Whether attention layers must call this encoding."""
-        return any(cls.overrides(hook) for hook in ("rotate", "bias", "values"))
+        return any(cls.overrides(hook) for hook in ATTENTION_HOOKS)
 
     @classmethod
     def default_options(cls):

@@ -1,11 +1,9 @@
 """PosNet at the embedding level: a kernel, that is a small matrix, for every position."""
 
-import math
-
-import torch
 from torch import nn
 
 from fairseq_posenc.encodings.base import AFTER_DROPOUT, Flag, PositionEncoding
+from fairseq_posenc.encodings.positional_kernels import PositionalKernels
 from fairseq_posenc.encodings.registry import register_encoding
 from fairseq_posenc.errors import InputError
 
@@ -76,23 +74,16 @@ class PosNetEmbed(PositionEncoding):
         kernels: str = "shared",
     ):
         super().__init__(stack)
-        if max_positions < 1:
-            raise InputError(f"--posnet-max-positions must be at least 1, but is {max_positions}")
         if kernel_dim < 1:
             raise InputError(f"--posnet-dim must be at least 1, but is {kernel_dim}")
         if not 0 <= dropout < 1:
             raise InputError(f"--posnet-dropout must be in [0, 1), but is {dropout}")
-        self.beyond = beyond
         self.reduce = nn.Linear(stack.model_dim, kernel_dim, bias=False)
-        self.kernels = nn.Parameter(torch.empty(max_positions, kernel_dim, kernel_dim))
+        self.kernels = PositionalKernels(max_positions, kernel_dim, initialization, beyond, "--posnet")
         self.expand = nn.Linear(kernel_dim, stack.model_dim, bias=False)
         self.dropout = nn.Dropout(dropout)
         nn.init.xavier_normal_(self.reduce.weight)
         nn.init.xavier_normal_(self.expand.weight)
-        if initialization == "tensor":
-            nn.init.xavier_normal_(self.kernels)
-        else:
-            nn.init.normal_(self.kernels, std=math.sqrt(1 / kernel_dim))
 
     @classmethod
     def shared_by_encoder_and_decoder(cls, options):
@@ -100,43 +91,8 @@ class PosNetEmbed(PositionEncoding):
 
     @property
     def max_positions(self):
-        return None if self.beyond == "clamp" else self.kernels.size(0)
+        return self.kernels.max_positions
 
     def embed(self, x, positions):
-        hidden = nn.functional.relu(self.apply_kernels(self.reduce(x), positions))
+        hidden = nn.functional.relu(self.kernels(self.reduce(x), positions))
         return x + self.dropout(self.expand(hidden))
-
-    def apply_kernels(self, h, positions):
-        """``h_t Phi_{position of t}``: h (B, T, K), positions (B, T) or (1, T) -> (B, T, K).
-
-        Rows are first laid out by position, so that one batched product over positions does the work: the memory is
-        that of h and of Phi, never B x T kernels.
-        """
-        first, last = int(positions.min()), int(positions.max())
-        if last >= self.kernels.size(0) and self.beyond == "error":
-            limit = self.kernels.size(0)
-            raise InputError(
-                f"position {last + 1} exceeds --posnet-max-positions {limit}; train with a larger value or evaluate "
-                "with --posnet-beyond clamp"
-            )
-        batch, length, dim = h.shape
-        in_order = torch.equal(positions, torch.arange(first, first + length, device=positions.device).unsqueeze(0))
-        if in_order:
-            by_position = h
-        else:
-            slots = (positions - first).expand(batch, length).unsqueeze(-1).expand(-1, -1, dim)
-            by_position = h.new_zeros(batch, last - first + 1, dim).scatter(1, slots, h)
-        turned = self._multiply(by_position, first)
-        return turned if in_order else turned.gather(1, slots)
-
-    def _multiply(self, h, first):
-        """h (B, P, K) at the positions first .. first + P - 1; a first of -1 is padding, whose kernel is arbitrary."""
-        if first < 0:
-            h = nn.functional.pad(h, (0, 0, first, 0))
-            return nn.functional.pad(self._multiply(h, 0), (0, 0, -first, 0))
-        count = h.size(1)
-        own = self.kernels[first : first + count]
-        turned = torch.bmm(h[:, : own.size(0)].transpose(0, 1), own).transpose(0, 1)
-        if own.size(0) == count:
-            return turned
-        return torch.cat([turned, h[:, own.size(0) :] @ self.kernels[-1]], dim=1)

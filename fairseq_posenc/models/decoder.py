@@ -2,20 +2,26 @@
 
 from fairseq.models.transformer import TransformerDecoderBase
 
-from fairseq_posenc.attention.self_attention import CAUSAL
+from fairseq_posenc.attention.self_attention import CAUSAL, one_pass
 from fairseq_posenc.encodings.base import AFTER_DROPOUT, BEFORE_DROPOUT
 from fairseq_posenc.encodings.positions import token_positions
 from fairseq_posenc.models.layers import DecoderLayer, wrap_layer
-from fairseq_posenc.models.stack import drop_stock_tables, install_encoding, max_positions, without_stock_positions
+from fairseq_posenc.models.stack import (
+    drop_stock_tables,
+    install_encodings,
+    max_positions,
+    self_attentions,
+    without_stock_positions,
+)
 
 
 class Decoder(TransformerDecoderBase):
-    """fairseq's Transformer decoder with ``encoding`` in place of its position embeddings (see Encoder)."""
+    """fairseq's Transformer decoder with ``encodings`` in place of its position embeddings (see Encoder)."""
 
-    def __init__(self, cfg, dictionary, embed_tokens, encoding, no_encoder_attn=False, output_projection=None):
+    def __init__(self, cfg, dictionary, embed_tokens, encodings, no_encoder_attn=False, output_projection=None):
         super().__init__(without_stock_positions(cfg), dictionary, embed_tokens, no_encoder_attn, output_projection)
         self.cfg = cfg
-        install_encoding(self, encoding)
+        install_encodings(self, encodings)
 
     def build_decoder_layer(self, cfg, no_encoder_attn=False):
         return wrap_layer(DecoderLayer(cfg, no_encoder_attn), cfg)
@@ -72,21 +78,22 @@ class Decoder(TransformerDecoderBase):
             alignment_layer = self.num_layers - 1
 
         attention, states = None, [x]
-        for index, layer in enumerate(self.layers):
-            aligned = index == alignment_layer
-            x, layer_attention, _ = layer(
-                x,
-                source,
-                source_padding,
-                incremental_state,
-                self_attn_mask=None if incremental_state is not None or full_context_alignment else CAUSAL,
-                self_attn_padding_mask=padding_mask if needs_padding_mask else None,
-                need_attn=aligned,
-                need_head_weights=aligned,
-            )
-            states.append(x)
-            if aligned and layer_attention is not None:
-                attention = layer_attention[:alignment_heads].mean(dim=0).to(x)
+        with one_pass(self_attentions(self)):
+            for index, layer in enumerate(self.layers):
+                aligned = index == alignment_layer
+                x, layer_attention, _ = layer(
+                    x,
+                    source,
+                    source_padding,
+                    incremental_state,
+                    self_attn_mask=None if incremental_state is not None or full_context_alignment else CAUSAL,
+                    self_attn_padding_mask=padding_mask if needs_padding_mask else None,
+                    need_attn=aligned,
+                    need_head_weights=aligned,
+                )
+                states.append(x)
+                if aligned and layer_attention is not None:
+                    attention = layer_attention[:alignment_heads].mean(dim=0).to(x)
         if self.layer_norm is not None:
             x = self.layer_norm(x)
         x = x.transpose(0, 1)

@@ -2,23 +2,30 @@
 
 from fairseq.models.transformer import TransformerEncoderBase
 
+from fairseq_posenc.attention.self_attention import one_pass
 from fairseq_posenc.encodings.base import AFTER_DROPOUT, BEFORE_DROPOUT
 from fairseq_posenc.encodings.positions import token_positions
 from fairseq_posenc.models.layers import EncoderLayer, wrap_layer
-from fairseq_posenc.models.stack import drop_stock_tables, install_encoding, max_positions, without_stock_positions
+from fairseq_posenc.models.stack import (
+    drop_stock_tables,
+    install_encodings,
+    max_positions,
+    self_attentions,
+    without_stock_positions,
+)
 
 
 class Encoder(TransformerEncoderBase):
-    """fairseq's Transformer encoder with ``encoding`` in place of its position embeddings.
+    """fairseq's Transformer encoder with ``encodings``, one a layer, in place of its position embeddings.
 
-    Takes, returns and reorders what fairseq's encoder does. The encoding is kept as ``embed_positions``, fairseq's own
-    name, so that checkpoints interchange.
+    Takes, returns and reorders what fairseq's encoder does. The first encoding is kept as ``embed_positions``,
+    fairseq's own name, so that checkpoints interchange.
     """
 
-    def __init__(self, cfg, dictionary, embed_tokens, encoding, return_fc=False):
+    def __init__(self, cfg, dictionary, embed_tokens, encodings, return_fc=False):
         super().__init__(without_stock_positions(cfg), dictionary, embed_tokens, return_fc)
         self.cfg = cfg
-        install_encoding(self, encoding)
+        install_encodings(self, encodings)
 
     def build_encoder_layer(self, cfg):
         return wrap_layer(EncoderLayer(cfg, self.return_fc), cfg)
@@ -50,14 +57,15 @@ class Encoder(TransformerEncoderBase):
         x = x.transpose(0, 1)  # (B, T, C) -> (T, B, C), the layout of fairseq's layers
 
         states, fc_results = ([x] if return_all_hiddens else []), []
-        for layer in self.layers:
-            x = layer(x, encoder_padding_mask=attention_mask)
-            fc_result = None
-            if self.return_fc:
-                x, fc_result = x
-            if return_all_hiddens:
-                states.append(x)
-                fc_results.append(fc_result)
+        with one_pass(self_attentions(self)):
+            for layer in self.layers:
+                x = layer(x, encoder_padding_mask=attention_mask)
+                fc_result = None
+                if self.return_fc:
+                    x, fc_result = x
+                if return_all_hiddens:
+                    states.append(x)
+                    fc_results.append(fc_result)
         if self.layer_norm is not None:
             x = self.layer_norm(x)
 

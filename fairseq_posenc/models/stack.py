@@ -2,6 +2,8 @@
 
 import copy
 
+from torch import nn
+
 from fairseq_posenc.encodings.sinusoidal import Sinusoidal
 
 
@@ -12,13 +14,23 @@ def without_stock_positions(cfg):
     return cfg
 
 
-def install_encoding(stack, encoding):
-    """Give an encoder or decoder its encoding, and each layer's self-attention too where the encoding acts there."""
-    stack.embed_positions = encoding
-    if encoding.acts_on_attention():
-        # Not by iteration: with layerdrop that leaves out layers at random.
-        for layer in stack.layers.children():
-            layer.self_attn.position_encoding = encoding
+def install_encodings(stack, encodings):
+    """Give an encoder or decoder its encodings, one a layer: each layer's self-attention gets its own where it acts.
+
+    ``encodings`` holds the same object where layers share it, and None for layers without. The first one also acts on
+    the embeddings.
+    """
+    stack.embed_positions = encodings[0]
+    stack.later_positions = nn.ModuleList(e for e in encodings[1:] if e is not None and e is not encodings[0])
+    if encodings[0].acts_on_attention():
+        for attention, encoding in zip(self_attentions(stack), encodings):
+            attention.position_encoding = encoding
+
+
+def self_attentions(stack):
+    """The self-attention of every layer, in order."""
+    # Not by iteration over the layers: with layerdrop that leaves out some at random.
+    return [layer.self_attn for layer in stack.layers.children()]
 
 
 def drop_stock_tables(state_dict, name, encoding):

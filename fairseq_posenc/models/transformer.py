@@ -10,12 +10,13 @@ from fairseq.models.transformer.transformer_legacy import (
 )
 
 from fairseq_posenc.encodings import Stack, encoding_class, encoding_names
+from fairseq_posenc.encodings.base import SEPARATE, SHARED
 from fairseq_posenc.errors import InputError
 from fairseq_posenc.models.checks import check_checkpoint, check_layers, check_stock_flags
 from fairseq_posenc.models.decoder import Decoder
 from fairseq_posenc.models.encoder import Encoder
 from fairseq_posenc.models.options import add_encoding_flags, encoding_name, encoding_options, settle_options
-from fairseq_posenc.models.stack import install_encoding
+from fairseq_posenc.models.stack import install_encodings
 
 SIZES = {
     "iwslt_de_en": transformer_iwslt_de_en,
@@ -69,18 +70,17 @@ class PositionEncodingTransformer(TransformerModel):
                     f"{args.encoder_embed_dim} and --decoder-embed-dim {args.decoder_embed_dim}; make them equal or "
                     "give each side its own (see the encoding's flags)"
                 )
-            install_encoding(decoder, encoder.embed_positions)
+            install_encodings(decoder, [encoder.embed_positions] * decoder.num_layers)
         return model
 
     @classmethod
     def build_encoder(cls, cfg, src_dict, embed_tokens):
-        encoding = build_encoding(cfg, "encoder", embed_tokens.padding_idx)
-        return Encoder(cfg, src_dict, embed_tokens, encoding)
+        return Encoder(cfg, src_dict, embed_tokens, build_encodings(cfg, "encoder", embed_tokens.padding_idx))
 
     @classmethod
     def build_decoder(cls, cfg, tgt_dict, embed_tokens):
-        encoding = build_encoding(cfg, "decoder", embed_tokens.padding_idx)
-        return Decoder(cfg, tgt_dict, embed_tokens, encoding, no_encoder_attn=cfg.no_cross_attention)
+        encodings = build_encodings(cfg, "decoder", embed_tokens.padding_idx)
+        return Decoder(cfg, tgt_dict, embed_tokens, encodings, no_encoder_attn=cfg.no_cross_attention)
 
     def load_state_dict(self, state_dict, strict=True, model_cfg=None, args=None):
         check_checkpoint(self, state_dict)
@@ -108,14 +108,19 @@ def shares_encoding(args):
     return same and encoding_class(name).shared_by_encoder_and_decoder(encoding_options(args, name))
 
 
-def build_encoding(cfg, side, padding_idx):
-    """The encoding of one side ("encoder" or "decoder"), with the options in ``cfg``."""
+def build_encodings(cfg, side, padding_idx):
+    """The encodings of one side ("encoder" or "decoder"), one a layer (see install_encodings), as ``cfg`` says."""
     part = getattr(cfg, side)
-    name = getattr(cfg, f"{side}_position_encoding")
+    encoding = encoding_class(getattr(cfg, f"{side}_position_encoding"))
+    options = encoding_options(cfg, encoding.name)
     max_positions = cfg.max_source_positions if side == "encoder" else cfg.max_target_positions
     causal = side == "decoder"
     stack = Stack(part.embed_dim, part.attention_heads, max_positions, causal, first_row=padding_idx + 1)
-    return encoding_class(name)(stack, **encoding_options(cfg, name))
+    first, later = encoding(stack, **options), part.layers - 1
+    layers = encoding.layers(options)
+    if layers == SEPARATE:
+        return [first, *(encoding(stack, **options) for _ in range(later))]
+    return [first] * (1 + later) if layers == SHARED else [first] + [None] * later
 
 
 def register_architectures(name):

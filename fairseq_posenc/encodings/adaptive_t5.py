@@ -1,0 +1,87 @@
+"""Adaptive-T5: T5's bias as a small network of an exponentially squashed distance."""
+
+import torch
+from torch import nn
+from torch.nn import functional as F
+
+from fairseq_posenc.encodings.base import FIRST, SEPARATE, SHARED, Flag
+from fairseq_posenc.encodings.registry import register_encoding
+from fairseq_posenc.encodings.relative import RelativeBias
+from fairseq_posenc.errors import InputError
+
+
+class HeadNetworks(nn.Module):
+    """One network 1 -> hidden -> hidden -> 1 a head: sigmoid and dropout after each hidden layer."""
+
+    def __init__(self, heads, sizes, dropout):
+        super().__init__()
+        widths = [1, *sizes, 1]
+        self.weights = nn.ParameterList(torch.empty(heads, *shape) for shape in zip(widths, widths[1:]))
+        self.biases = nn.ParameterList(torch.zeros(heads, 1, width) for width in widths[1:])
+        for weight in self.weights:
+            for of_head in weight:
+                nn.init.xavier_uniform_(of_head)
+        self.dropout = dropout
+
+    def forward(self, x):
+        """(H, N) -> (H, N), in fp32."""
+        x = x.unsqueeze(-1)
+        last = len(self.weights) - 1
+        for layer, (weight, bias) in enumerate(zip(self.weights, self.biases)):
+            x = torch.baddbmm(bias.float(), x, weight.float())
+            if layer < last:
+                x = F.dropout(torch.sigmoid(x), self.dropout, self.training)
+        return x.squeeze(-1)
+
+
+@register_encoding("adaptive-t5")
+class AdaptiveT5(RelativeBias):
+    """``bias = network(f)``, with f = 1 - exp(-rate |distance|) between 0 and 1 (Wu et al. 2021).
+
+    Every head has a learned rate and a network of two small hidden layers for each direction; distance 0 belongs to
+    the past. Rates are ReLU(a)/256 with a uniform in (1, 15) at the start. Encoder and decoder have their own.
+
+    ``layers``: the authors' code has the bias in the first layer alone by default ("first"); their paper speaks of
+    every attention layer ("shared" or "separate" parameters).
+
+    While training, dropout draws once for each distance of a batch, not for each pair of tokens.
+
+    Raises:
+        InputError: a hidden layer below 1, or a dropout outside [0, 1).
+    """
+
+    summary = "small network a head of a squashed distance"
+    source = "Wu et al. 2021; compared in Zhang et al. 2023 (ACL), Table 1"
+    flags = {
+        "hidden": Flag("--adaptive-t5-hidden", "width of the first hidden layer"),
+        "second_hidden": Flag("--adaptive-t5-second-hidden", "width of the second hidden layer"),
+        "dropout": Flag("--adaptive-t5-dropout", "dropout inside the network"),
+        "layers": Flag(
+            "--adaptive-t5-layers",
+            "in the first layer alone (the authors' code), or in all, with common parameters or their own",
+            (FIRST, SHARED, SEPARATE),
+        ),
+    }
+
+    def __init__(self, stack, hidden: int = 16, second_hidden: int = 4, dropout: float = 0.5, layers: str = "first"):
+        super().__init__(stack)
+        for flag, width in (("hidden", hidden), ("second-hidden", second_hidden)):
+            if width < 1:
+                raise InputError(f"--adaptive-t5-{flag} must be at least 1, but is {width}")
+        if not 0 <= dropout < 1:
+            raise InputError(f"--adaptive-t5-dropout must be in [0, 1), but is {dropout}")
+        directions = ["past"] if stack.causal else ["past", "future"]
+        self.networks = nn.ModuleDict(
+            {d: HeadNetworks(stack.heads, (hidden, second_hidden), dropout) for d in directions}
+        )
+        self.rates = nn.ParameterDict(
+            {d: nn.Parameter(torch.empty(stack.heads, 1).uniform_(1, 15)) for d in directions}
+        )
+
+    def by_distance(self, distances):
+        steps = distances.abs().float()
+        past = self._direction("past", steps)
+        return past if self.stack.causal else torch.where(distances < 0, self._direction("future", steps), past)
+
+    def _direction(self, name, steps):
+        return self.networks[name](-torch.expm1(-F.relu(self.rates[name].float()) / 256 * steps))

@@ -1,0 +1,101 @@
+"""KERPLE: shift-invariant kernels as biases, with learned parameters."""
+
+import torch
+from torch import nn
+from torch.nn import functional as F
+
+from fairseq_posenc.encodings.base import Flag
+from fairseq_posenc.encodings.registry import register_encoding
+from fairseq_posenc.encodings.relative import RelativeBias
+
+#: Starting values are kept this far from the ends of their ranges.
+MARGIN = 0.01
+
+
+class Kerple(RelativeBias):
+    """Two learned parameters a head, r1 > 0 and r2 > 0.
+
+    At the start r1 is uniform in (0, 2) and r2 in (0, 1), as in the authors' code, which then clamps the parameters in
+    place at every step. Here they are functions of free parameters that cannot leave their ranges: softplus, or
+    2 sigmoid where 2 is the upper limit. In the encoder the distance is absolute.
+    """
+
+    source = "Chi et al. 2022 (NeurIPS), KERPLE; compared in Chi et al. 2023 (ACL), Table 3"
+
+    def __init__(self, stack):
+        super().__init__(stack)
+        uniform = torch.rand(2, stack.heads, 1).clamp(MARGIN, 1 - MARGIN)
+        self.free_r1 = nn.Parameter(inverse_softplus(2 * uniform[0]))
+        self.free_r2 = nn.Parameter(self.free(uniform[1]))
+
+    @property
+    def r1(self):
+        """(H, 1) fp32, above 0."""
+        return F.softplus(self.free_r1.float())
+
+    @staticmethod
+    def free(r2):
+        """The free parameter that gives this r2."""
+        raise NotImplementedError
+
+
+def inverse_softplus(y):
+    """x with log(1 + e^x) = y."""
+    return y + torch.log(-torch.expm1(-y))
+
+
+def layers_flag(name):
+    return Flag(name, "all layers share their parameters (the authors' code), or not", ("shared", "separate"))
+
+
+@register_encoding("kerple-log")
+class KerpleLog(Kerple):
+    """``bias = -r1 log(1 + r2 distance)``, two learned numbers a head (Chi et al. 2022, logarithmic variant).
+
+    See Kerple for the range and start of r1 and r2. ``layers``: one instance for all layers, or one each.
+    """
+
+    summary = "logarithmic penalty with two learned numbers a head"
+    flags = {"layers": layers_flag("--kerple-log-layers")}
+
+    def __init__(self, stack, layers: str = "shared"):
+        super().__init__(stack)
+
+    @staticmethod
+    def free(r2):
+        return inverse_softplus(r2)
+
+    @property
+    def r2(self):
+        """(H, 1) fp32, above 0."""
+        return F.softplus(self.free_r2.float())
+
+    def by_distance(self, distances):
+        return -self.r1 * torch.log1p(self.r2 * distances.abs())
+
+
+@register_encoding("kerple-power")
+class KerplePower(Kerple):
+    """``bias = -r1 distance^r2`` with r2 < 2, two learned numbers a head (Chi et al. 2022, power variant).
+
+    See Kerple for the range and start of r1 and r2. ``layers``: one instance for all layers, or one each.
+    """
+
+    summary = "power-law penalty with two learned numbers a head"
+    flags = {"layers": layers_flag("--kerple-power-layers")}
+
+    def __init__(self, stack, layers: str = "shared"):
+        super().__init__(stack)
+
+    @staticmethod
+    def free(r2):
+        return torch.logit(r2 / 2)
+
+    @property
+    def r2(self):
+        """(H, 1) fp32, between 0 and 2."""
+        return 2 * torch.sigmoid(self.free_r2.float())
+
+    def by_distance(self, distances):
+        steps = distances.abs().float()
+        return -self.r1 * torch.where(steps > 0, steps.clamp(min=1) ** self.r2, 0)

@@ -1,0 +1,99 @@
+"""PosNet at the attention level: a kernel, that is a small matrix, for every position of the values."""
+
+import torch
+from torch import nn
+from torch.nn import functional as F
+
+from fairseq_posenc.encodings.base import SEPARATE, SHARED, Flag, PositionEncoding
+from fairseq_posenc.encodings.positional_kernels import PositionalKernels
+from fairseq_posenc.encodings.registry import register_encoding
+from fairseq_posenc.errors import InputError
+
+
+@register_encoding("posnet-attn")
+class PosNetAttn(PositionEncoding):
+    """``v_t' = Dropout(ReLU(v_t Phi_position)) + v_t`` on the values of every head (Zhang et al. 2023, Eq 20 and 23).
+
+    Phi (L, D, D) holds one kernel a position, D = head dimension. The paper gives no activation function and there is
+    no public code: ReLU, as in the authors' code of PosNet-Embed. Nor does it say who shares Phi; its +1.03 M
+    parameters are matched by one kernel tensor with L of about 250 for all heads and layers of the model, the default
+    here. Position is the index of a token in its sentence.
+
+    Args:
+        stack: what it is built for.
+        max_positions: L.
+        dropout: of the module's own, before the residual.
+        initialization: "tensor" or "slice", see PositionalKernels.
+        beyond: what happens past L: "error", or "clamp" (all later positions use the last kernel).
+        kernels: one Phi for the "model", each "side" (encoder, decoder), or each "layer".
+        heads: whether heads share Phi ("shared") or have their own ("separate").
+
+    Raises:
+        InputError: a number out of range, or a position beyond L with beyond="error".
+    """
+
+    summary = "one D x D kernel a position (weight concatenation), on the values"
+    source = "Zhang et al. 2023 (ACL), Eq 20 and 23"
+    translation_invariant = False
+    length_limit = "--posnet-attn-max-positions (or none with --posnet-attn-beyond clamp)"
+    flags = {
+        "max_positions": Flag("--posnet-attn-max-positions", "number of positions with a kernel of their own"),
+        "dropout": Flag("--posnet-attn-dropout", "dropout on PosNet's output, before its residual connection"),
+        "initialization": Flag(
+            "--posnet-attn-init",
+            "Xavier-normal over the whole kernel tensor (near-identity start) or over each slice",
+            ("tensor", "slice"),
+        ),
+        "beyond": Flag(
+            "--posnet-attn-beyond",
+            "sentences longer than --posnet-attn-max-positions: refuse, or use the last kernel for all later positions",
+            ("error", "clamp"),
+        ),
+        "kernels": Flag(
+            "--posnet-attn-kernels",
+            "one tensor of kernels for the model, for each side, or for each layer",
+            ("model", "side", "layer"),
+        ),
+        "heads": Flag("--posnet-attn-heads", "heads share the kernels, or have their own", ("shared", "separate")),
+    }
+
+    def __init__(
+        self,
+        stack,
+        max_positions: int = 512,
+        dropout: float = 0.0,
+        initialization: str = "tensor",
+        beyond: str = "error",
+        kernels: str = "model",
+        heads: str = "shared",
+    ):
+        super().__init__(stack)
+        if not 0 <= dropout < 1:
+            raise InputError(f"--posnet-attn-dropout must be in [0, 1), but is {dropout}")
+        head_dim = stack.model_dim // stack.heads
+        self.kernels = nn.ModuleList(
+            PositionalKernels(max_positions, head_dim, initialization, beyond, "--posnet-attn")
+            for _ in range(stack.heads if heads == "separate" else 1)
+        )
+        self.dropout = nn.Dropout(dropout)
+
+    @classmethod
+    def shared_by_encoder_and_decoder(cls, options):
+        return options["kernels"] == "model"
+
+    @classmethod
+    def layers(cls, options):
+        return SEPARATE if options["kernels"] == "layer" else SHARED
+
+    @property
+    def max_positions(self):
+        return self.kernels[0].max_positions
+
+    def values(self, v, positions):
+        if len(self.kernels) > 1:
+            turned = torch.stack([kernels(v[:, h], positions) for h, kernels in enumerate(self.kernels)], dim=1)
+        else:
+            # Heads that share kernels are as many more sentences of the batch.
+            each_head = positions if positions.size(0) == 1 else positions.repeat_interleave(v.size(1), 0)
+            turned = self.kernels[0](v.flatten(0, 1), each_head).view_as(v)
+        return v + self.dropout(F.relu(turned))

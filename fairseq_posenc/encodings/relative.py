@@ -1,0 +1,30 @@
+"""What biases that depend on the distance alone have in common."""
+
+import torch
+
+from fairseq_posenc.encodings.base import PositionEncoding
+
+
+class RelativeBias(PositionEncoding):
+    """A bias with one number a head and distance: query column minus key column, negative for keys in the future.
+
+    An encoding overrides ``by_distance``. The matrix over queries and keys is constant along its diagonals: the
+    Tq + Tk - 1 numbers of a head are computed once and spread.
+    """
+
+    translation_invariant = True
+
+    def by_distance(self, distances):
+        """The bias (H, N) in fp32 at ``distances`` (N,), int64. Only keys of the past have to be right if causal."""
+        raise NotImplementedError
+
+    def bias(self, q_columns, k_columns, device):
+        farthest, nearest = q_columns[-1] - k_columns[0], q_columns[0] - k_columns[-1]
+        diagonals = self.by_distance(torch.arange(farthest, nearest - 1, -1, device=device))
+        # The last query reads the first Tk of these numbers, the query before it starts one later, and so on.
+        return diagonals.unfold(1, len(k_columns), 1).flip(1)
+
+
+def head_exponents(heads):
+    """h = 8 n / H of head n = 1 .. H (Chi et al. 2023, Eq 3 and 6), (H, 1) fp32."""
+    return 8 * torch.arange(1, heads + 1, dtype=torch.float32).unsqueeze(1) / heads

@@ -1,0 +1,42 @@
+"""RoPE: queries and keys turned by their positions."""
+
+from fairseq_posenc.encodings.base import Flag, PositionEncoding
+from fairseq_posenc.encodings.registry import register_encoding
+from fairseq_posenc.encodings.rotation import Rotation
+from fairseq_posenc.errors import InputError
+
+
+@register_encoding("rope")
+class RoPE(PositionEncoding):
+    """``score = (R_i q_i) (R_j k_j)``, R_n a rotation by n base^(-2i/D) in the plane of dimensions 2i and 2i + 1
+    (Su et al. 2021, Eq 14-16), so that the score depends on i - j.
+
+    ``fraction`` of the dimensions of a head, the first ones, are turned, the others keep no position.
+
+    Raises:
+        InputError: the dimensions to turn do not pair up, or ``base`` is not positive.
+    """
+
+    summary = "rotation of queries and keys by their positions"
+    source = "Su et al. 2021 (RoFormer), Eq 14-16"
+    translation_invariant = True
+    flags = {
+        "base": Flag("--rope-base", "base of the geometric series of frequencies"),
+        "fraction": Flag("--rope-fraction", "share of the dimensions of a head that are turned"),
+    }
+
+    def __init__(self, stack, base: float = 10000.0, fraction: float = 1.0):
+        super().__init__(stack)
+        if base <= 0:
+            raise InputError(f"--rope-base must be above 0, but is {base}")
+        head_dim = stack.model_dim // stack.heads
+        dim = fraction * head_dim
+        if not 0 < fraction <= 1 or dim % 2:
+            raise InputError(
+                f"--rope-fraction {fraction} of the head dimension {head_dim} is {dim:g}, which does not split into "
+                "pairs; choose a fraction or a number of heads that makes it even"
+            )
+        self.rotation = Rotation(int(dim), base)
+
+    def rotate(self, q, k, q_columns, k_columns):
+        return self.rotation(q, q_columns), self.rotation(k, k_columns)

@@ -1,0 +1,32 @@
+"""Rotation of queries and keys, in pairs of dimensions."""
+
+import torch
+
+
+class Rotation:
+    """Turns the pairs (x0, x1), (x2, x3), .. of the first ``dim`` dimensions by angles ``position x base^(-2i/dim)``.
+
+    Angles are computed in fp64; their cosines and sines are kept in fp32, whatever the dtype of the model.
+    """
+
+    def __init__(self, dim, base):
+        self.frequencies = base ** (-torch.arange(0, dim, 2, dtype=torch.float64) / dim)
+        self._table = torch.empty(0, dim // 2, dtype=torch.complex64)
+
+    def __call__(self, x, columns):
+        """x (B, H, T, D), range of T columns -> (B, H, T, D)."""
+        factors = self._factors(columns, x.device)
+        dim = 2 * factors.size(-1)
+        precision = torch.promote_types(x.dtype, torch.float32)
+        pairs = x[..., :dim].to(precision).unflatten(-1, (-1, 2))
+        turned = torch.view_as_real(torch.view_as_complex(pairs.contiguous()) * factors).flatten(-2).to(x.dtype)
+        return turned if dim == x.size(-1) else torch.cat([turned, x[..., dim:]], dim=-1)
+
+    def _factors(self, columns, device):
+        """(T, dim/2): cos + i sin."""
+        if columns.stop > self._table.size(0) or self._table.device != device:
+            # Doubling keeps step-by-step decoding from rebuilding the table at every step.
+            rows = max(2 * self._table.size(0), columns.stop, 256)
+            angles = torch.arange(rows, dtype=torch.float64).unsqueeze(1) * self.frequencies
+            self._table = torch.polar(torch.ones_like(angles), angles).to(torch.complex64).to(device)
+        return self._table[columns.start : columns.stop]

@@ -1,0 +1,60 @@
+"""Shaw et al.'s relative positions: learned vectors by clipped distance, added to keys and values."""
+
+import torch
+from torch import nn
+
+from fairseq_posenc.encodings.base import Flag, PositionEncoding
+from fairseq_posenc.encodings.registry import register_encoding
+from fairseq_posenc.errors import InputError
+
+
+@register_encoding("shaw")
+class Shaw(PositionEncoding):
+    """``score = q_i (k_j + a_ij) / sqrt(D)`` and ``output_i = sum_j weight_ij (v_j + b_ij)`` (Shaw et al. 2018, Eq 3-4;
+    Zhang et al. 2023, Eq 7-8).
+
+    a_ij and b_ij are learned vectors (D), one for each distance j - i clipped to -clip .. clip, in the decoder
+    -clip .. 0. Heads share them; layers do not, unless ``layers`` says so.
+
+    No vector is ever built for a pair of tokens: q a is computed for the 2 clip + 1 distances and looked up; the
+    weights of each distance are summed before they meet b.
+
+    Raises:
+        InputError: ``clip`` is below 1.
+    """
+
+    summary = "learned vectors by clipped distance, added to keys and values"
+    source = "Shaw et al. 2018 (NAACL), Eq 3-5 (RPE in Zhang et al. 2023)"
+    translation_invariant = True
+    flags = {
+        "clip": Flag("--shaw-clip", "largest distance with vectors of its own; the paper: 16 base, 8 big"),
+        "layers": Flag(
+            "--shaw-layers", "layers have their own vectors (as in the paper), or share", ("separate", "shared")
+        ),
+    }
+    size_defaults = {"wmt_en_de_big": {"clip": 8}}
+
+    def __init__(self, stack, clip: int = 16, layers: str = "separate"):
+        super().__init__(stack)
+        if clip < 1:
+            raise InputError(f"--shaw-clip must be at least 1, but is {clip}")
+        self.clip = clip
+        rows, head_dim = clip + 1 if stack.causal else 2 * clip + 1, stack.model_dim // stack.heads
+        self.keys = nn.Parameter(nn.init.xavier_uniform_(torch.empty(rows, head_dim)))
+        self.vectors = nn.Parameter(nn.init.xavier_uniform_(torch.empty(rows, head_dim)))
+
+    def scores(self, q, k, q_columns, k_columns):
+        by_distance = q @ self.keys.transpose(0, 1)
+        rows = self._rows(q_columns, k_columns, q.device).expand(*q.shape[:2], -1, -1)
+        return q @ k.transpose(-2, -1) + by_distance.gather(-1, rows)
+
+    def mix(self, weights, v, q_columns, k_columns):
+        rows = self._rows(q_columns, k_columns, v.device).expand_as(weights)
+        by_distance = weights.new_zeros(*weights.shape[:3], self.vectors.size(0)).scatter_add(-1, rows, weights)
+        return weights.to(v.dtype) @ v + by_distance.to(v.dtype) @ self.vectors
+
+    def _rows(self, q_columns, k_columns, device):
+        """(Tq, Tk): the row of the tables for each query and key; the past comes first."""
+        q = torch.arange(q_columns.start, q_columns.stop, device=device)
+        k = torch.arange(k_columns.start, k_columns.stop, device=device)
+        return (k - q.unsqueeze(1)).clamp(-self.clip, self.vectors.size(0) - 1 - self.clip) + self.clip

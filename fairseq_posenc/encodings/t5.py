@@ -1,0 +1,70 @@
+"""T5's relative bias: a learned number a head for each bucket of distances."""
+
+import math
+
+import torch
+from torch import nn
+
+from fairseq_posenc.encodings.base import Flag
+from fairseq_posenc.encodings.registry import register_encoding
+from fairseq_posenc.encodings.relative import RelativeBias
+from fairseq_posenc.errors import InputError
+
+
+def bucket_of(steps, buckets, max_distance):
+    """The bucket of each step count (int64, not negative), out of ``buckets``.
+
+    The first half of the buckets holds one distance each; the others grow in equal logarithmic steps up to
+    ``max_distance``, and the last one holds everything beyond.
+    """
+    exact = buckets // 2
+    growth = torch.log(steps.clamp(min=1).double() / exact) / math.log(max_distance / exact)
+    # Powers that are whole numbers begin a bucket: the small number keeps rounding from moving them back.
+    wide = exact + (growth * (buckets - exact) + 1e-9).long()
+    return torch.where(steps < exact, steps, wide.clamp(max=buckets - 1))
+
+
+@register_encoding("t5")
+class T5(RelativeBias):
+    """``bias = W[bucket(distance), head]`` (Raffel et al. 2020, section 2.1).
+
+    In the decoder all buckets are for the past; in the encoder half of them are for keys in the future. Encoder and
+    decoder have tables of their own; within each, all layers share one. It starts from a normal distribution with
+    standard deviation 1/sqrt(C).
+
+    T5 has no 1/sqrt(D) in its attention. Here, as in every model of this project, the scores keep it, and the bias is
+    added after it.
+
+    Raises:
+        InputError: too few buckets, an odd number in the encoder, or a maximal distance within the exact buckets.
+    """
+
+    summary = "learned number a head for each bucket of distances"
+    source = "Raffel et al. 2020 (JMLR), section 2.1"
+    flags = {
+        "buckets": Flag("--t5-buckets", "number of buckets, both directions together"),
+        "max_distance": Flag("--t5-max-distance", "distance from which on all share the last bucket"),
+        "layers": Flag("--t5-layers", "all layers share a table (as in T5), or not", ("shared", "separate")),
+    }
+
+    def __init__(self, stack, buckets: int = 32, max_distance: int = 128, layers: str = "shared"):
+        super().__init__(stack)
+        directions = 1 if stack.causal else 2
+        self.buckets = buckets // directions
+        if buckets % directions or self.buckets < 2:
+            raise InputError(f"--t5-buckets must be even and at least 4, but is {buckets}")
+        if max_distance <= self.buckets // 2:
+            raise InputError(
+                f"--t5-max-distance {max_distance} is not beyond the {self.buckets // 2} distances that have a bucket "
+                "of their own; give a larger value"
+            )
+        self.max_distance = max_distance
+        self.weight = nn.Parameter(torch.empty(buckets, stack.heads))
+        nn.init.normal_(self.weight, std=stack.model_dim**-0.5)
+
+    def by_distance(self, distances):
+        past = bucket_of(distances.clamp(min=0), self.buckets, self.max_distance)
+        if not self.stack.causal:
+            future = self.buckets + bucket_of((-distances).clamp(min=0), self.buckets, self.max_distance)
+            past = torch.where(distances < 0, future, past)
+        return self.weight.float()[past].transpose(0, 1)

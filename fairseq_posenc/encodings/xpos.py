@@ -1,0 +1,100 @@
+"""xPos: rotation with a decay of its own for every frequency."""
+
+import torch
+
+from fairseq_posenc.encodings.base import Flag, PositionEncoding
+from fairseq_posenc.encodings.registry import register_encoding
+from fairseq_posenc.encodings.rotation import Rotation
+from fairseq_posenc.errors import InputError
+
+
+@register_encoding("xpos")
+class XPos(PositionEncoding):
+    """``score = sum over pairs i of zeta_i^((n - m)/B) (R_n q_n)_i (R_m k_m)_i`` (Sun et al. 2023, Eq 12, Algorithm 1),
+    with zeta_i = (2i/D + gamma) / (1 + gamma) for the pair of dimensions 2i and 2i + 1, and R as in RoPE.
+
+    - Decoder: queries are scaled by zeta^((n - c)/B), keys by zeta^(-(m - c)/B). Any c gives the same scores; the
+      middle of the keys keeps both factors in range. Cached keys are not scaled, so that c may move.
+    - Encoder: that form would grow without bound towards the future. Here it decays in both directions, as
+      zeta^(|n - m|/B), which the paper does not define. It is exact: the past and the future each factorise, and the
+      sign of the distance chooses between their products.
+
+    Ablations (Table 4): ``rotation="off"`` (theta = 0), ``decay="none"`` (zeta = 1, which is RoPE; the paper prints
+    "zeta = 0"), ``decay="scalar"`` (zeta = gamma/(1 + gamma) for all dimensions).
+
+    Raises:
+        InputError: an odd head dimension, or a number that must be positive and is not.
+    """
+
+    summary = "rotation with a decay by distance for every frequency"
+    source = "Sun et al. 2023 (ACL), Eq 12 and Algorithm 1"
+    translation_invariant = True
+    flags = {
+        "gamma": Flag("--xpos-gamma", "gamma: larger values decay less"),
+        "scale_base": Flag("--xpos-scale-base", "B: the distance over which zeta acts once"),
+        "base": Flag("--xpos-base", "base of the geometric series of frequencies"),
+        "rotation": Flag("--xpos-rotation", "off: the ablation without rotation", ("on", "off")),
+        "decay": Flag(
+            "--xpos-decay",
+            "decay by dimension; ablations: one number for all dimensions, or none",
+            ("dimension", "scalar", "none"),
+        ),
+    }
+
+    def __init__(
+        self,
+        stack,
+        gamma: float = 0.4,
+        scale_base: float = 512.0,
+        base: float = 10000.0,
+        rotation: str = "on",
+        decay: str = "dimension",
+    ):
+        super().__init__(stack)
+        for flag, value in (("gamma", gamma), ("scale-base", scale_base), ("base", base)):
+            if value <= 0:
+                raise InputError(f"--xpos-{flag} must be above 0, but is {value}")
+        head_dim = stack.model_dim // stack.heads
+        if head_dim % 2:
+            raise InputError(
+                f"xpos turns pairs of dimensions, but the head dimension is {head_dim}; choose a number of heads that "
+                "makes it even"
+            )
+        self.rotation = Rotation(head_dim, base) if rotation == "on" else None
+        zeta = (torch.arange(0, head_dim, 2, dtype=torch.float64) / head_dim + gamma) / (1 + gamma)
+        if decay == "scalar":
+            zeta = torch.full_like(zeta, gamma / (1 + gamma))
+        self.decays = decay != "none"
+        # (D,): the exponent of a step of one position.
+        self.keep_exact("log_decay", zeta.log().repeat_interleave(2) / scale_base)
+
+    @property
+    def plain_products(self):
+        return self.stack.causal or not self.decays
+
+    def rotate(self, q, k, q_columns, k_columns):
+        if self.rotation is None:
+            return q, k
+        return self.rotation(q, q_columns), self.rotation(k, k_columns)
+
+    def decay(self, q, k, q_columns, k_columns):
+        if not (self.stack.causal and self.decays):
+            return q, k
+        middle = (k_columns[0] + k_columns[-1]) / 2
+        return self._scaled(q, q_columns, middle, 1), self._scaled(k, k_columns, middle, -1)
+
+    def scores(self, q, k, q_columns, k_columns):
+        middle = (k_columns[0] + k_columns[-1]) / 2
+        past, future = (
+            self._scaled(q, q_columns, middle, sign) @ self._scaled(k, k_columns, middle, -sign).transpose(-2, -1)
+            for sign in (1, -1)
+        )
+        q_positions = torch.arange(q_columns.start, q_columns.stop, device=q.device).unsqueeze(1)
+        k_positions = torch.arange(k_columns.start, k_columns.stop, device=q.device)
+        return torch.where(k_positions <= q_positions, past, future)
+
+    def _scaled(self, x, columns, middle, sign):
+        """x (B, H, T, D) times zeta^(sign (column - middle) / B)."""
+        positions = torch.arange(columns.start, columns.stop, device=x.device, dtype=torch.float64) - middle
+        factors = torch.exp(sign * positions.unsqueeze(1) * self.log_decay)
+        return (x * factors.to(torch.promote_types(x.dtype, torch.float32))).to(x.dtype)
