@@ -16,6 +16,8 @@ COMMANDS = {
     "doctor": ("fairseq_posenc.cli.doctor", "check the installation; name what is missing and the cure"),
     "average": ("fairseq_posenc.cli.average", "average checkpoints of one training"),
     "score": ("fairseq_posenc.cli.score", "BLEU, chrF++, tokenised BLEU and paired significance of translations"),
+    "grain": ("fairseq_posenc.cli.grain", "the gap between systems as the n-gram grain of the score grows"),
+    "lengths": ("fairseq_posenc.cli.lengths", "BLEU and chrF++ by the length of the source sentence"),
     "bench": ("fairseq_posenc.cli.bench", "speed and memory of the encodings relative to stock fairseq"),
 }
 

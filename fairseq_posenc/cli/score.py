@@ -12,32 +12,14 @@ as this if both were equally good. ++ and + mark a BLEU or chrF++ that is signif
   fairseq-posenc score --ref newstest2014.de --hyp sinusoidal.out --hyp posnet.out --json scores.json
 """
 
-import sys
-from pathlib import Path
-
-from fairseq_posenc.errors import InputError
-from fairseq_posenc.provenance import check_json_target, provenance, write_json
+from fairseq_posenc.cli.translations import add_translation_arguments, check_json_argument, print_notes
+from fairseq_posenc.provenance import provenance, write_json
 from fairseq_posenc.scoring.report import score_files, text_table
 from fairseq_posenc.scoring.significance import LEVELS, SAMPLES, SEED
 
 
 def add_arguments(parser):
-    parser.add_argument("--ref", metavar="FILE", help="reference translations, raw text, one sentence a line")
-    parser.add_argument(
-        "--hyp",
-        metavar="FILE",
-        required=True,
-        nargs="+",
-        action="extend",
-        help="translations of one system; repeat for more, the first is the baseline",
-    )
-    parser.add_argument(
-        "--name",
-        metavar="NAME",
-        nargs="+",
-        action="extend",
-        help="names of the systems, in the order of --hyp (default: the file names)",
-    )
+    add_translation_arguments(parser)
     parser.add_argument(
         "--tokenized",
         action="store_true",
@@ -60,15 +42,10 @@ def add_arguments(parser):
         default=LEVELS,
         help=f"p below which a difference is marked ++ and + (default: {LEVELS[0]:g} {LEVELS[1]:g})",
     )
-    parser.add_argument("--json", metavar="FILE", help="write the scores, with command and versions, to this file")
 
 
 def run(args):
-    if args.json is not None:
-        check_json_target(args.json)
-        inputs = [*args.hyp, args.ref] if args.ref is not None else args.hyp
-        if Path(args.json).resolve() in [Path(path).resolve() for path in inputs]:
-            raise InputError(f"--json {args.json} would overwrite an input file; choose another name")
+    check_json_argument(args, args.ref, *args.hyp)
     result = score_files(
         args.hyp,
         args.ref,
@@ -79,8 +56,7 @@ def run(args):
         seed=args.seed,
         levels=args.levels,
     )
-    for note in result["notes"]:
-        print(f"fairseq-posenc score: note: {note}", file=sys.stderr)
+    print_notes("score", result["notes"])
     print(text_table(result))
     if args.json is not None:
         write_json(args.json, {**result, **provenance()})

@@ -1,9 +1,11 @@
-"""Published outputs and scores of other people's systems, where they are at hand."""
+"""Files of translations; published outputs and scores of other people's systems, where they are at hand."""
 
 import gzip
 from pathlib import Path
 
 import pytest
+
+from tests.scoring.sentences import REFERENCES
 
 ORACLES = Path(__file__).resolve().parents[3] / "shared" / "oracles"
 
@@ -29,3 +31,21 @@ def published(oracle):
         return {row.split("\t")[0]: dict(zip(header.split("\t"), row.split("\t"))) for row in rows}
 
     return scores
+
+
+@pytest.fixture
+def write(tmp_path):
+    """Return a function: writes lines to a file of tmp_path, returns its name."""
+
+    def write_lines(name, lines):
+        path = tmp_path / name
+        path.parent.mkdir(exist_ok=True)
+        path.write_text("".join(line + "\n" for line in lines), encoding="utf-8")
+        return str(path)
+
+    return write_lines
+
+
+@pytest.fixture
+def reference(write):
+    return write("ref.de", REFERENCES)

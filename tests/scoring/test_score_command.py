@@ -10,42 +10,7 @@ import pytest
 from fairseq_posenc.cli import main
 from fairseq_posenc.scoring.metrics import bleu_metric, chrf_metric, score
 from fairseq_posenc.scoring.significance import mark
-
-REFERENCES = [
-    "Der Mann, der den alten Hund sieht, lacht.",
-    "Wir haben gestern ein gutes Buch gelesen.",
-    "Das Kind spielt im Garten mit dem roten Ball.",
-    "Sie kommt morgen mit ihrer Schwester an.",
-]
-GOOD = [REFERENCES[0], "Wir haben gestern ein Buch gelesen.", REFERENCES[2], "Sie kommt mit ihrer Schwester an."]
-POOR = ["Mann Hund sieht lacht.", "Wir gelesen Buch gestern.", "Kind spielt Ball mit dem Garten.", ""]
-
-
-@pytest.fixture
-def write(tmp_path):
-    """Return a function: writes lines to a file of tmp_path, returns its name."""
-
-    def write_lines(name, lines):
-        path = tmp_path / name
-        path.parent.mkdir(exist_ok=True)
-        path.write_text("".join(line + "\n" for line in lines), encoding="utf-8")
-        return str(path)
-
-    return write_lines
-
-
-@pytest.fixture
-def reference(write):
-    return write("ref.de", REFERENCES)
-
-
-def generated(hypotheses, references, detokenized=None):
-    lines = []
-    for number in reversed(range(len(hypotheses))):
-        lines += [f"S-{number}\tsource", f"T-{number}\t{references[number]}", f"H-{number}\t-0.5\t{hypotheses[number]}"]
-        lines += [f"D-{number}\t-0.5\t{(detokenized or hypotheses)[number]}"]
-        lines += [f"H-{number}\t-0.9\tsecond", f"D-{number}\t-0.9\tsecond"]
-    return lines
+from tests.scoring.sentences import GOOD, POOR, REFERENCES, generated
 
 
 def run_json(tmp_path, *arguments):

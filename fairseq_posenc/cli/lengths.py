@@ -1,0 +1,50 @@
+"""BLEU and chrF++ by the length of the source sentence.
+
+The length is the number of words in the line of --src, words being what white space separates; the sentences of each
+bucket are scored as a corpus of their own. --buckets gives the upper limits, and one more bucket holds what is longer.
+
+For length extrapolation, translate a test set that also holds sentences longer than any in training: for example lines
+of 1, 2, .. 8 consecutive sentences joined, all in one file. With --training-source, the training text in the same form
+as --src, the result records its longest sentence and the figure shows it.
+
+  fairseq-posenc lengths --src test.en --ref test.de --name sinusoidal rope --hyp a.log b.log --json lengths.json
+  fairseq-posenc plot lengths.json --output lengths
+"""
+
+import argparse
+
+from fairseq_posenc.cli.translations import add_translation_arguments, check_json_argument, print_notes
+from fairseq_posenc.provenance import provenance, write_json
+from fairseq_posenc.scoring.lengths import BUCKETS, length_scores, text_table
+
+
+def limits(text):
+    """argparse type of --buckets: numbers with commas between them."""
+    try:
+        return [int(word) for word in text.split(",")]
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{text}: give numbers of words with commas, such as 10,20,30") from None
+
+
+def add_arguments(parser):
+    parser.add_argument("--src", metavar="FILE", required=True, help="source text, the same sentences line by line")
+    add_translation_arguments(parser)
+    parser.add_argument(
+        "--buckets",
+        metavar="N,N",
+        type=limits,
+        default=list(BUCKETS),
+        help=f"upper limits in words (default: {','.join(map(str, BUCKETS))})",
+    )
+    parser.add_argument(
+        "--training-source", metavar="FILE", help="source text of the training data, to tell its longest sentence"
+    )
+
+
+def run(args):
+    check_json_argument(args, args.src, args.ref, args.training_source, *args.hyp)
+    result = length_scores(args.src, args.hyp, args.ref, args.name, args.buckets, args.training_source)
+    print_notes("lengths", result["notes"])
+    print(text_table(result))
+    if args.json is not None:
+        write_json(args.json, {**result, **provenance()})

@@ -1,0 +1,118 @@
+"""Scores by the length of the source sentence."""
+
+import sys
+from bisect import bisect_left
+
+from tqdm import tqdm
+
+from fairseq_posenc.errors import InputError
+from fairseq_posenc.scoring import metrics
+from fairseq_posenc.scoring.systems import notes_on, read_references, read_systems
+from fairseq_posenc.scoring.text import read_lines
+
+BUCKETS = (10, 20, 30, 40, 50, 60, 80, 100, 150, 200)
+
+
+def check_buckets(limits):
+    """Raise InputError unless the upper limits of the buckets are positive and increasing."""
+    given = ",".join(str(limit) for limit in limits)
+    if not limits or limits[0] < 1 or any(later <= earlier for earlier, later in zip(limits, limits[1:])):
+        raise InputError(f"--buckets {given}: give increasing numbers of words from 1 on, such as 10,20,30")
+
+
+def length_scores(
+    source_path, hypothesis_paths, reference_path=None, names=None, buckets=BUCKETS, training_source_path=None
+):
+    """Return the scores of files of translations by source length as a dict ready for JSON.
+
+    The length of a sentence is its number of words in the source file, words being what white space separates. A
+    bucket holds the sentences longer than the limit before and no longer than its own; the last bucket holds those
+    beyond all limits. Buckets without sentences are left out.
+
+    ``buckets``: for each ``from`` and ``to`` (words; ``to`` is None in the last bucket), ``sentences``, ``words`` (of
+    the source), and ``scores``: {system: ``bleu``, ``chrf++`` (of the bucket's sentences as a corpus, 0 to 100) and
+    ``length_ratio`` (words of the translations by words of the references)}; ``longest_trained``: words of the
+    longest line of ``training_source_path``, None without one.
+
+    Raises InputError where the buckets do not increase, a file cannot be read, or the files do not belong together.
+    """
+    check_buckets(buckets)
+    systems = read_systems(hypothesis_paths, names)
+    references = read_references(reference_path, systems)
+    lengths = [len(line.split()) for line in read_lines(source_path)]
+    if len(lengths) != len(references):
+        raise InputError(
+            f"--src {source_path} has {len(lengths)} lines but there are {len(references)} references; give the source "
+            "of the same sentences, line by line"
+        )
+    longest_trained = None
+    if training_source_path is not None:
+        longest_trained = max(len(line.split()) for line in read_lines(training_source_path))
+    members = [[] for _ in range(len(buckets) + 1)]
+    for index, length in enumerate(lengths):
+        members[bisect_left(buckets, length)].append(index)
+    lowest = [0, *(limit + 1 for limit in buckets)]
+    filled = [(bounds, chosen) for *bounds, chosen in zip(lowest, [*buckets, None], members) if chosen]
+    return {
+        "kind": "lengths",
+        "source": str(source_path),
+        "references": str(systems[0].path if reference_path is None else reference_path),
+        "lines": len(references),
+        "systems": [{"name": system.name, "path": system.path} for system in systems],
+        "signatures": {
+            "bleu": metrics.signature(metrics.bleu_metric(references)),
+            "chrf++": metrics.signature(metrics.chrf_metric(references)),
+        },
+        "training_source": None if training_source_path is None else str(training_source_path),
+        "longest_trained": longest_trained,
+        "buckets": [
+            {
+                "from": first,
+                "to": last,
+                "sentences": len(chosen),
+                "words": sum(lengths[index] for index in chosen),
+                "scores": _scores(systems, references, chosen),
+            }
+            for (first, last), chosen in tqdm(filled, desc="length buckets", file=sys.stderr)
+        ],
+        "notes": notes_on(systems, references, from_systems=reference_path is None),
+    }
+
+
+def _scores(systems, references, chosen):
+    """Score the chosen sentences of every system as a corpus of their own."""
+    chosen_references = [references[index] for index in chosen]
+    bleu, chrf = metrics.bleu_metric(chosen_references), metrics.chrf_metric(chosen_references)
+    scores = {}
+    for system in systems:
+        hypotheses = [system.hypotheses[index] for index in chosen]
+        result = bleu.corpus_score(hypotheses, None)
+        scores[system.name] = {
+            "bleu": result.score,
+            "chrf++": metrics.score(chrf, hypotheses),
+            "length_ratio": result.ratio,
+        }
+    return scores
+
+
+def bucket_name(bucket):
+    """Return ``11-20``, or ``over 200`` for the bucket beyond all limits."""
+    return f"over {bucket['from'] - 1}" if bucket["to"] is None else f"{bucket['from']}-{bucket['to']}"
+
+
+def text_table(result):
+    """Return BLEU by bucket, a column a system; chrF++ below; then the signatures."""
+    names = [system["name"] for system in result["systems"]]
+    lines = []
+    for title, key in (("BLEU", "bleu"), ("chrF++", "chrf++")):
+        rows = [["source words", "sentences", *names]]
+        for bucket in result["buckets"]:
+            figures = [f"{bucket['scores'][name][key]:.2f}" for name in names]
+            rows.append([bucket_name(bucket), str(bucket["sentences"]), *figures])
+        widths = [max(map(len, column)) for column in zip(*rows)]
+        lines.append(f"{title}: {result['signatures'][key]}")
+        lines += ["  ".join(cell.rjust(width) for cell, width in zip(row, widths)) for row in rows]
+        lines.append("")
+    if result["longest_trained"] is not None:
+        lines.append(f"longest source sentence in training: {result['longest_trained']} words")
+    return "\n".join(lines).rstrip()
