@@ -31,8 +31,8 @@ class SelfAttention(MultiheadAttention):
         """None, or the PositionEncoding that acts here. It belongs to the stack of layers, which may share it."""
         return self._encoding[0]
 
-    @position_encoding.setter
-    def position_encoding(self, encoding):
+    def attach(self, encoding):
+        """Use this encoding (None: none) from now on."""
         # In a tuple, where PyTorch sees no submodule: a checkpoint holds a shared encoding once, not once a layer.
         self._encoding = (encoding,)
 
@@ -90,13 +90,14 @@ class SelfAttention(MultiheadAttention):
 
         causal = incremental_state is not None or (attn_mask is not None and attn_mask.numel() == 0)
         given = attn_mask if attn_mask is not None and attn_mask.numel() > 0 else None
-        # The last column sees every key that is not padding.
         step = length == 1 and incremental_state is not None
         dropout = self.dropout_module.p if self.training or self.dropout_module.apply_during_inference else 0.0
 
         # With one query there is nothing to fuse: at a step of beam search the plain products are faster.
         if need_weights or need_head_weights or step or scores is not None:
-            mask = self._mask(q_columns, k_columns, causal and not step, padding, given, torch.float32, query.device)
+            # The last column sees every key, less padding.
+            hides = causal and not (step and padding is None)
+            mask = self._mask(q_columns, k_columns, hides, padding, given, torch.float32, query.device)
             x, weights = weighted_attention(q, k, v, mask, dropout, scores, mix)
             if need_head_weights:
                 weights = weights.transpose(0, 1)
@@ -144,6 +145,8 @@ class SelfAttention(MultiheadAttention):
     @staticmethod
     def _padding_of_all_keys(previous, new, batch, cached, length):
         """(B, cached + length) padding of cached and new keys, or None without any."""
+        if previous is None and not cached:
+            return None if new is None else new.bool()
         if previous is None and new is None:
             return None
         device = (previous if new is None else new).device

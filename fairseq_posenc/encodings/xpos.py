@@ -84,6 +84,8 @@ class XPos(PositionEncoding):
         return self._scaled(q, q_columns, middle, 1), self._scaled(k, k_columns, middle, -1)
 
     def scores(self, q, k, q_columns, k_columns):
+        if self.plain_products:
+            return super().scores(q, k, q_columns, k_columns)
         middle = (k_columns[0] + k_columns[-1]) / 2
         past, future = (
             self._scaled(q, q_columns, middle, sign) @ self._scaled(k, k_columns, middle, -sign).transpose(-2, -1)

@@ -24,7 +24,7 @@ def install_encodings(stack, encodings):
     stack.later_positions = nn.ModuleList(e for e in encodings[1:] if e is not None and e is not encodings[0])
     if encodings[0].acts_on_attention():
         for attention, encoding in zip(self_attentions(stack), encodings):
-            attention.position_encoding = encoding
+            attention.attach(encoding)
 
 
 def self_attentions(stack):

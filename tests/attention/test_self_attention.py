@@ -17,10 +17,11 @@ class EveryHook(PositionEncoding):
     """Uses all hooks of attention, so that the module is tested with all of them at once."""
 
     def rotate(self, q, k, q_columns, k_columns):
+        q_columns, k_columns = torch.tensor(q_columns), torch.tensor(k_columns)
         return q * torch.cos(0.1 * q_columns)[:, None].to(q), k * torch.cos(0.2 * k_columns)[:, None].to(k)
 
-    def bias(self, q_columns, k_columns):
-        distance = (q_columns[:, None] - k_columns).float()
+    def bias(self, q_columns, k_columns, device):
+        distance = (torch.tensor(q_columns)[:, None] - torch.tensor(k_columns)).float()
         return torch.stack([-0.3 * distance, -0.1 * distance.pow(2)])
 
     def values(self, v, positions):
@@ -30,7 +31,7 @@ class EveryHook(PositionEncoding):
 def attention(encoding=None, dtype=torch.float64):
     torch.manual_seed(1)
     module = SelfAttention(DIM, HEADS).to(dtype).eval()
-    module.position_encoding = encoding
+    module.attach(encoding)
     return module
 
 

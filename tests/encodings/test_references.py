@@ -6,16 +6,44 @@ import torch
 from fairseq_posenc.encodings import Stack, encoding_class, encoding_names
 from fairseq_posenc.encodings.positions import PADDING, token_positions
 from fairseq_posenc.errors import InputError
-from tests.encodings.cases import CASES
+from tests.encodings.cases import CASES, VARIANTS
 
-HEADS, HEAD_DIM = 2, 4
-HOOKS = ("embed", "bias", "rotate", "values")
+HEADS, HEAD_DIM = 3, 4
+CPU = torch.device("cpu")
+#: Hook -> the field of a Case that holds its naive form.
+REFERENCES = {
+    "embed": "embed",
+    "rotate": "score",
+    "decay": "score",
+    "scores": "score",
+    "bias": "bias",
+    "mix": "mix",
+    "values": "values",
+}
 
 
-def build(name, max_positions=64, first_row=2):
+def build(name, causal=True, options=None, first_row=2):
     torch.manual_seed(0)
-    stack = Stack(HEADS * HEAD_DIM, HEADS, max_positions, causal=True, first_row=first_row)
-    return encoding_class(name)(stack, **CASES[name].options).double().eval()
+    stack = Stack(HEADS * HEAD_DIM, HEADS, max_positions=64, causal=causal, first_row=first_row)
+    options = CASES[name].options if options is None else options
+    encoding = encoding_class(name)(stack, **options).double().eval()
+    encoding.test_options = options
+    return encoding
+
+
+def attend(encoding, x, q_columns, k_columns):
+    """Attention over the last queries of x (B, H, Tk, D) by the hooks, as (scores before softmax, outputs)."""
+    q, k = encoding.rotate(x[:, :, -len(q_columns) :], x, q_columns, k_columns)
+    q, k = encoding.decay(q, k, q_columns, k_columns)
+    scores = encoding.scores(q, k, q_columns, k_columns)
+    bias = encoding.bias(q_columns, k_columns, CPU)
+    if bias is not None:
+        scores = scores + bias
+    if encoding.stack.causal:
+        hidden = torch.tensor([[j > i for j in k_columns] for i in q_columns])
+        scores = scores.masked_fill(hidden, float("-inf"))
+    values = encoding.values(x, torch.arange(len(k_columns)).unsqueeze(0))
+    return scores, encoding.mix(scores.softmax(-1), values, q_columns, k_columns)
 
 
 @pytest.fixture(params=encoding_names())
@@ -29,7 +57,8 @@ def test_every_encoding_has_a_row():
 
 def test_a_reference_for_every_hook(name):
     encoding = encoding_class(name)
-    assert {hook for hook in HOOKS if encoding.overrides(hook)} == {h for h in HOOKS if getattr(CASES[name], h)}
+    wanted = {reference for hook, reference in REFERENCES.items() if encoding.overrides(hook)}
+    assert wanted == {field for field in REFERENCES.values() if getattr(CASES[name], field)}
 
 
 @pytest.mark.parametrize("first_row", [0, 2])
@@ -59,53 +88,53 @@ def test_embed_with_ragged_padding_equals_reference(name):
         torch.testing.assert_close(y[row, tokens], expected, atol=CASES[name].tolerance, rtol=0)
 
 
-def test_attention_hooks_equal_references(name):
-    encoding, case = build(name), CASES[name]
+@pytest.mark.parametrize("causal", [True, False], ids=["decoder", "encoder"])
+@pytest.mark.parametrize(("name", "options"), VARIANTS, ids=str)
+def test_attention_hooks_equal_references(name, options, causal):
+    """All queries at once, the last ones, and the last alone, in the middle of a text."""
+    encoding, case = build(name, causal, options), CASES[name]
     if not encoding.acts_on_attention():
         pytest.skip("does not act on attention")
-    columns = torch.arange(7)
-    q, k, v = (torch.randn(2, HEADS, 7, HEAD_DIM, dtype=torch.float64) for _ in range(3))
-    if case.bias:
-        bias = encoding.bias(columns[4:], columns)
-        assert bias.dtype == torch.float32 and bias.shape == (HEADS, 3, 7)
-        for i in (4, 5, 6):
-            for j in range(i + 1):
-                expected = case.bias(encoding, i, j)
-                torch.testing.assert_close(bias[:, i - 4, j].double(), expected, atol=1e-5, rtol=1e-5)
-    if case.rotate:
-        turned_q, turned_k = encoding.rotate(q, k, columns, columns)
-        for i in range(7):
-            for j in range(i + 1):
-                for b in range(2):
-                    one_q, one_k = case.rotate(encoding, q[b, :, i], k[b, :, j], i, j)
-                    ours = (turned_q[b, :, i] * turned_k[b, :, j]).sum(-1)
-                    torch.testing.assert_close(ours, (one_q * one_k).sum(-1), atol=1e-5, rtol=1e-5)
-    if case.values:
-        out = encoding.values(v, columns.unsqueeze(0))
-        for b in range(2):
-            for j in range(7):
-                torch.testing.assert_close(out[b, :, j], case.values(encoding, v[b, :, j], j))
+    x = torch.randn(2, HEADS, 9, HEAD_DIM, dtype=torch.float64)
+    k_columns = range(20, 29)
+    for q_columns in (k_columns, k_columns[6:], k_columns[8:]):
+        scores, outputs = attend(encoding, x, q_columns, k_columns)
+        weights = scores.softmax(-1)
+        for row, i in enumerate(q_columns):
+            for b in range(2):
+                expected = torch.zeros(HEADS, HEAD_DIM, dtype=torch.float64)
+                for column, j in enumerate(k_columns):
+                    if causal and j > i:
+                        continue
+                    q, k = x[b, :, i - 20], x[b, :, column]
+                    score = case.score(encoding, q, k, i, j) if case.score else (q * k).sum(-1)
+                    if case.bias:
+                        score = score + torch.tensor(case.bias(encoding, i - j), dtype=torch.float64)
+                    torch.testing.assert_close(scores[b, :, row, column], score, atol=1e-5, rtol=1e-5)
+                    value = case.values(encoding, k, column) if case.values else k
+                    value = case.mix(encoding, value, i, j) if case.mix else value
+                    expected = expected + weights[b, :, row, column, None] * value
+                torch.testing.assert_close(outputs[b, :, row], expected, atol=1e-5, rtol=1e-5)
 
 
-def test_gradients(name):
-    """gradcheck, and a gradient for every parameter, for embeddings padded on the left."""
-    encoding = build(name)
+@pytest.mark.parametrize("causal", [True, False], ids=["decoder", "encoder"])
+def test_gradients(name, causal):
+    """gradcheck for what is given to the hooks, and a gradient for every parameter."""
+    encoding = build(name, causal)
     positions = token_positions(torch.tensor([[1, 1, 0, 0], [0, 0, 0, 0]]).bool())
     x = torch.randn(2, 4, HEADS * HEAD_DIM, dtype=torch.float64, requires_grad=True)
-    if encoding.overrides("embed"):
-        assert torch.autograd.gradcheck(lambda x: encoding.embed(x, positions)[positions != PADDING], (x,))
+
+    def everything(x):
+        embedded = encoding.embed(x, positions)[positions != PADDING]
+        heads = x.view(2, 4, HEADS, HEAD_DIM).transpose(1, 2)
+        return embedded, attend(encoding, heads, range(4), range(4))[1]
+
+    # The bias is fp32, too coarse for differences of 1e-6, but it is no function of x.
+    tolerance = {"atol": 1e-3, "eps": 1e-4} if encoding.overrides("rotate") else {}
+    assert torch.autograd.gradcheck(everything, (x,), **tolerance)
+    embedded, attended = everything(x)
+    (embedded.pow(2).sum() + attended.pow(2).sum()).backward()
     for parameter_name, parameter in encoding.named_parameters():
-        parameter.grad = None
-        total = encoding.embed(x, positions)[positions != PADDING].pow(2).sum()
-        if encoding.acts_on_attention():
-            columns = torch.arange(4)
-            heads = x.view(2, 4, HEADS, HEAD_DIM).transpose(1, 2)
-            q, k = encoding.rotate(heads, heads, columns, columns)
-            scores = q @ k.transpose(-2, -1)
-            bias = encoding.bias(columns, columns)
-            total = total + (scores if bias is None else scores + bias).exp().sum()
-            total = total + encoding.values(heads, columns.unsqueeze(0)).pow(2).sum()
-        total.backward()
         assert parameter.grad.abs().sum() > 0, parameter_name
 
 
@@ -115,21 +144,18 @@ def test_translation(name, shift):
     encoding = build(name)
     x = torch.randn(1, 6, HEADS * HEAD_DIM, dtype=torch.float64)
 
-    def attend(first):
-        columns = torch.arange(first, first + 6)
-        heads = encoding.embed(x, columns.unsqueeze(0)).view(1, 6, HEADS, HEAD_DIM).transpose(1, 2)
-        q, k = encoding.rotate(heads, heads, columns, columns)
-        scores = q @ k.transpose(-2, -1)
-        bias = encoding.bias(columns, columns)
-        scores = scores if bias is None else scores + bias
-        scores = scores.masked_fill(columns > columns.unsqueeze(1), float("-inf"))
-        return scores.softmax(-1) @ encoding.values(heads, columns.unsqueeze(0))
+    def output(first):
+        columns = range(first, first + 6)
+        embedded = encoding.embed(x, torch.arange(first, first + 6).unsqueeze(0))
+        heads = embedded.view(1, 6, HEADS, HEAD_DIM).transpose(1, 2)
+        _, y = attend(encoding, heads, columns, columns)
+        return y + encoding.values(heads, torch.arange(first, first + 6).unsqueeze(0))
 
     if encoding.max_positions is not None and shift + 6 > encoding.max_positions:
         with pytest.raises(InputError, match="exceeds"):
-            attend(shift)
+            output(shift)
         return
-    change = (attend(shift) - attend(0)).abs().max().item()
+    change = (output(shift) - output(0)).abs().max().item()
     if encoding.translation_invariant:
         assert change < 1e-6
     else:
@@ -143,10 +169,15 @@ def test_numbers_from_positions_survive_low_precision(name, dtype):
     low.load_state_dict({key: value.to(dtype).float() for key, value in encoding.state_dict().items()})
     encoding.load_state_dict(low.state_dict())
     low = low.to(dtype)
-    columns = torch.arange(60)
+    columns, longest = torch.arange(60), range(9000, 9060)
     zeros = torch.zeros(1, 60, HEADS * HEAD_DIM)
     if encoding.overrides("embed"):
         expected = encoding.embed(zeros, columns.unsqueeze(0)).to(dtype)
         assert torch.equal(low.embed(zeros.to(dtype), columns.unsqueeze(0)), expected)
     if encoding.overrides("bias"):
-        assert torch.equal(low.bias(columns, columns), encoding.bias(columns, columns))
+        assert torch.equal(low.bias(longest, longest, CPU), encoding.bias(longest, longest, CPU))
+    ones = torch.ones(1, HEADS, 60, HEAD_DIM)
+    for hook in ("rotate", "decay"):
+        expected = getattr(encoding, hook)(ones, ones, longest, longest)
+        given = getattr(low, hook)(ones.to(dtype), ones.to(dtype), longest, longest)
+        assert all(torch.equal(a, b.to(dtype)) for a, b in zip(given, expected))

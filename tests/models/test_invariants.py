@@ -173,12 +173,12 @@ def test_works_with_fairseq_options(name, flags):
 def test_checkpointed_activations_have_the_same_gradient(name):
     gradients = []
     for flags in ([], ["--checkpoint-activations"]):
-        model = build_small(name, *flags).train()
+        model = build_small(name, *flags).double().train()
         logits(model, batch()).pow(2).sum().backward()
         gradients.append({n: p.grad for n, p in model.named_parameters()})
     assert gradients[0].keys() == gradients[1].keys()
     for parameter, gradient in gradients[0].items():
-        torch.testing.assert_close(gradients[1][parameter], gradient, msg=parameter)
+        torch.testing.assert_close(gradients[1][parameter], gradient, atol=1e-6, rtol=1e-6, msg=parameter)
 
 
 def test_separate_dictionaries(name):

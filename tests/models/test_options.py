@@ -73,7 +73,7 @@ def test_posnet_of_a_big_model():
         "transformer_posnet_embed_wmt_en_de_big",
         *("--encoder-layers", 1, "--decoder-layers", 1, "--posnet-max-positions", 8),
     )
-    assert model.encoder.embed_positions.kernels.shape == (8, 256, 256)
+    assert model.encoder.embed_positions.kernels.weight.shape == (8, 256, 256)
     assert model.cfg.dropout == 0.3 and model.cfg.attention_dropout == 0.1
 
 
@@ -82,7 +82,7 @@ def test_posnet_initialization(initialization, std):
     """Standard deviations for L = 512, K = 128."""
     kernels = build_small(
         "posnet-embed", "--posnet-max-positions", 512, "--posnet-dim", 128, "--posnet-init", initialization
-    ).encoder.embed_positions.kernels
+    ).encoder.embed_positions.kernels.weight
     assert kernels.std().item() == pytest.approx(std, rel=0.02)
 
 
@@ -147,7 +147,7 @@ def test_other_attention_is_refused():
 
 def test_unknown_name_is_refused_by_the_parser(capsys):
     with pytest.raises(SystemExit) as caught:
-        build_model("transformer_posenc", "--position-encoding", "posnet")
+        build_model("transformer_posenc", "--position-encoding", "posnet-embde")
     assert caught.value.code == 2
     last = capsys.readouterr().err.strip().split("\n")[-1]
     assert "did you mean posnet-embed?" in last and "sinusoidal" in last
