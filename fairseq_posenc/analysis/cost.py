@@ -18,6 +18,8 @@ from torch.nn import functional as F
 from tqdm import tqdm
 
 from fairseq_posenc.analysis.build import architecture, build_model
+from fairseq_posenc.encodings import Stack, encoding_class
+from fairseq_posenc.errors import InputError
 
 STOCK = "stock"
 
@@ -39,13 +41,39 @@ class Workload:
 
     def model(self, system):
         arch = f"transformer_{self.size}" if system == STOCK else architecture(system, self.size)
-        return build_model(arch, "--share-all-embeddings", words=self.words).to(self.device)
+        flags = ["--share-all-embeddings"]
+        # Tables of absolute positions have fairseq's default of 1024 rows, unless that is too few: generation
+        # takes one more than the length, for the end of the sentence.
+        rows = max(1024, self.length + 1)
+        flags += ["--max-source-positions", rows, "--max-target-positions", rows]
+        return build_model(arch, *flags, words=self.words).to(self.device)
 
     def batch(self):
         """Source, previous output and target, (sentences, length) each, without padding."""
         generator = torch.Generator().manual_seed(0)
         shape = (self.sentences, self.length)
         return [torch.randint(4, 4 + self.words, shape, generator=generator).to(self.device) for _ in range(3)]
+
+
+def check_limits(workload, systems, generates):
+    """Raise InputError where an encoding with its default options takes no sentence of ``workload.length`` tokens."""
+    needed = workload.length + generates  # beam search ends with one more step
+    limits = {}
+    for name in systems:
+        limit = encoding_class(name)(Stack(model_dim=64, max_positions=needed)).max_positions
+        if limit is not None and limit < needed:
+            limits[name] = limit
+    if limits:
+        short = ", ".join(f"{name} {limit}" for name, limit in limits.items())
+        rest = ",".join(name for name in systems if name not in limits)
+        cure = (
+            f"leave out what is too short: --encodings {rest}"
+            if rest
+            else f"give at most {min(limits.values()) - generates}"
+        )
+        raise InputError(
+            f"--length {workload.length} needs {needed} positions, but by default there are: {short}; {cure}"
+        )
 
 
 def synchronize(device):
@@ -56,6 +84,8 @@ def synchronize(device):
 class TrainingStep:
     """One update: forward, loss, backward, Adam."""
 
+    batches = 1
+
     def __init__(self, workload, system):
         self.model = workload.model(system).train()
         self.optimizer = torch.optim.Adam(self.model.parameters(), lr=1e-4)
@@ -64,13 +94,31 @@ class TrainingStep:
     def __call__(self):
         logits = self.model(self.source, None, self.previous)[0]
         loss = F.cross_entropy(logits.flatten(0, 1).float(), self.target.flatten(), label_smoothing=0.1)
-        self.optimizer.zero_grad()
         loss.backward()
         self.optimizer.step()
+        # Here, so that no system holds gradients while it is another's turn.
+        self.optimizer.zero_grad()
+
+
+class Forward:
+    """The forward pass of one fixed batch, ten times: the measure of Figure 2 of Zhang et al. (2023)."""
+
+    batches = 10
+
+    def __init__(self, workload, system):
+        self.model = workload.model(system)
+        self.source, self.previous, _ = workload.batch()
+
+    def __call__(self):
+        with torch.no_grad():
+            for _ in range(self.batches):
+                self.model(self.source, None, self.previous)
 
 
 class Generation:
     """Beam search of ``workload.length`` target tokens for every sentence, as fairseq-generate runs it."""
+
+    batches = 1
 
     def __init__(self, workload, system):
         self.workload = workload
@@ -94,11 +142,11 @@ class Generation:
 
 
 def compare_times(workload, systems, kind, rounds):
-    """Seconds of ``kind`` (TrainingStep or Generation) for stock and every system, in turns.
+    """Seconds of ``kind`` (TrainingStep, Generation or Forward) for stock and every system, in turns.
 
     Returns:
-        {system: {"seconds": median, "tokens_per_second": ..., "ratio_to_stock": median of the rounds' ratios,
-        "ratios": [one a round]}}, stock included.
+        {system: {"seconds": median, "quartiles": [first, third], "tokens_per_second": ..., "ratio_to_stock": median of
+        the rounds' ratios, "ratios": [one a round]}}, stock included.
     """
     names = [STOCK, *systems]
     runs = {name: kind(workload, name) for name in names}
@@ -122,11 +170,20 @@ def compare_times(workload, systems, kind, rounds):
         ratios = [mine / stock for mine, stock in zip(seconds[name], seconds[STOCK])]
         result[name] = {
             "seconds": median,
-            "tokens_per_second": workload.tokens / median,
+            "quartiles": quartiles(seconds[name]),
+            "tokens_per_second": workload.tokens * kind.batches / median,
             "ratio_to_stock": statistics.median(ratios),
             "ratios": ratios,
         }
     return result
+
+
+def quartiles(numbers):
+    """First and third quartile; both the number itself where there is only one."""
+    if len(numbers) == 1:
+        return [numbers[0], numbers[0]]
+    first, _, third = statistics.quantiles(numbers, n=4, method="inclusive")
+    return [first, third]
 
 
 def _peak_memory(workload, system):

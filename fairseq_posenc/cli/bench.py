@@ -1,7 +1,14 @@
 """Speed and memory of the encodings relative to stock fairseq's sinusoidal Transformer.
 
-Systems take turns in one run; the ratio is the median over rounds of the ratio to stock in the same round.
-Memory is the peak of two training steps in a process of its own.
+--measure names what is measured: "training" (one update), "generation" (beam search), "forward" (the forward pass of
+one fixed batch, ten times: Figure 2 of the PosNet paper), "memory" (the peak of two updates in a process of its own:
+the process's memory on a CPU, PyTorch's on a GPU; Table 3 of the paper).
+
+Systems take turns in one run; times are medians and quartiles over the rounds, and the ratio is the median over rounds
+of the ratio to stock in the same round.
+
+  fairseq-posenc bench --measure forward,memory --encodings sinusoidal,shaw,t5 --json cost.json
+  fairseq-posenc plot cost.json --output figure2
 """
 
 from pathlib import Path
@@ -10,15 +17,23 @@ from fairseq_posenc.encodings import encoding_class, encoding_names
 from fairseq_posenc.errors import InputError
 from fairseq_posenc.provenance import check_json_target, provenance, write_json
 
+MEASURES = ("training", "generation", "forward", "memory")
+
+
+def words(text):
+    """argparse type of lists with commas."""
+    return text.split(",")
+
 
 def add_arguments(parser):
     parser.add_argument(
-        "--encodings",
-        type=lambda words: words.split(","),
-        default=None,
-        metavar="NAME,NAME",
-        help="which encodings (default: all)",
+        "--measure",
+        type=words,
+        default=["training", "generation", "memory"],
+        metavar="WHAT,WHAT",
+        help=f"of {', '.join(MEASURES)} (default: training,generation,memory)",
     )
+    parser.add_argument("--encodings", type=words, metavar="NAME,NAME", help="which encodings (default: all)")
     parser.add_argument("--size", default="wmt_en_de", help="architecture size (default: %(default)s, the base model)")
     parser.add_argument("--vocabulary", type=int, default=40_000, help="words (default: %(default)s, the papers')")
     parser.add_argument("--length", type=int, default=32, help="tokens a sentence (default: %(default)s)")
@@ -30,6 +45,9 @@ def add_arguments(parser):
 
 
 def run(args):
+    for measure in args.measure:
+        if measure not in MEASURES:
+            raise InputError(f"--measure must be of {', '.join(MEASURES)}, but is {measure}")
     encodings = [encoding_class(name).name for name in args.encodings or encoding_names()]
     for argument in ("vocabulary", "length", "sentences", "beam", "rounds"):
         if getattr(args, argument) < 1:
@@ -39,7 +57,7 @@ def run(args):
     # fairseq takes seconds to import: only after the arguments have been checked.
     import torch
 
-    from fairseq_posenc.analysis.cost import STOCK, Generation, TrainingStep, Workload, compare_times, peak_memory
+    from fairseq_posenc.analysis import cost
     from fairseq_posenc.models.transformer import SIZES
 
     if args.size not in SIZES:
@@ -47,32 +65,40 @@ def run(args):
     if args.device == "cuda" and not torch.cuda.is_available():
         raise InputError("--device cuda: PyTorch sees no GPU; leave it out to measure on the CPU")
 
-    workload = Workload(args.size, args.vocabulary, args.length, args.sentences, args.beam, args.device)
+    workload = cost.Workload(args.size, args.vocabulary, args.length, args.sentences, args.beam, args.device)
+    cost.check_limits(workload, encodings, generates="generation" in args.measure)
+    times = {}
+    memory = None
     # First, as Linux starts a process with its parent's peak: this one is still small.
-    memory = {name: peak_memory(workload, name) for name in (STOCK, *encodings)}
-    training = compare_times(workload, encodings, TrainingStep, args.rounds)
-    generation = compare_times(workload, encodings, Generation, args.rounds)
-    print(table(training, generation, memory))
+    if "memory" in args.measure:
+        memory = {name: cost.peak_memory(workload, name) for name in (cost.STOCK, *encodings)}
+    runs = {"training": cost.TrainingStep, "generation": cost.Generation, "forward": cost.Forward}
+    for measure in MEASURES:
+        if measure in runs and measure in args.measure:
+            times[measure] = cost.compare_times(workload, encodings, runs[measure], args.rounds)
+    print(table([cost.STOCK, *encodings], times, memory))
     if args.json:
         result = {
+            "kind": "cost",
             "workload": {**vars(workload), "threads": torch.get_num_threads(), "rounds": args.rounds},
-            "training": training,
-            "generation": generation,
-            "peak_memory_bytes": memory,
+            **times,
+            **({} if memory is None else {"peak_memory_bytes": memory}),
             **provenance(),
         }
         write_json(args.json, result)
 
 
-def table(training, generation, memory):
-    """One line a system: training and generation in tokens per second and relative time, peak memory."""
-    stock = memory["stock"]
-    lines = [f"{'system':<16} {'train tok/s':>12} {'time':>7} {'generate tok/s':>15} {'time':>7} {'memory':>9} {'':>7}"]
-    for name, train in training.items():
-        generate = generation[name]
-        lines.append(
-            f"{name:<16} {train['tokens_per_second']:>12.0f} {train['ratio_to_stock']:>6.3f}x"
-            f" {generate['tokens_per_second']:>15.0f} {generate['ratio_to_stock']:>6.3f}x"
-            f" {memory[name] / 2**30:>6.2f} GB {memory[name] / stock:>6.3f}x"
-        )
+def table(systems, times, memory):
+    """One line a system: tokens per second and relative time of each measure, then peak memory."""
+    header = f"{'system':<18}" + "".join(f" {measure + ' tok/s':>16} {'time':>7}" for measure in times)
+    if memory is not None:
+        header += f" {'memory':>9} {'':>7}"
+    lines = [header]
+    for name in systems:
+        line = f"{name:<18}"
+        for measured in times.values():
+            line += f" {measured[name]['tokens_per_second']:>16.0f} {measured[name]['ratio_to_stock']:>6.3f}x"
+        if memory is not None:
+            line += f" {memory[name] / 2**30:>5.2f} GiB {memory[name] / memory['stock']:>6.3f}x"
+        lines.append(line)
     return "\n".join(lines)

@@ -42,23 +42,45 @@ def test_list_table_has_a_line_for_every_encoding(capsys):
     assert set(encoding_names()) <= set(first_words)
 
 
+SMALL = ["--size", "iwslt_de_en", "--vocabulary", "50", "--length", "3", "--sentences", "2", "--beam", "2"]
+
+
 def test_bench_measures_all_systems(tmp_path, capsys):
     out = tmp_path / "bench.json"
-    words = ["bench", "--encodings", "none,posnet-embed", "--size", "iwslt_de_en", "--vocabulary", "50"]
-    words += ["--length", "3", "--sentences", "2", "--rounds", "1", "--beam", "2", "--json", str(out)]
+    words = ["bench", "--encodings", "posnet-embed", *SMALL, "--rounds", "1", "--json", str(out)]
     assert main(words) == 0
     result = json.loads(out.read_text())
+    assert result["kind"] == "cost" and "forward" not in result
     for part in ("training", "generation", "peak_memory_bytes"):
-        assert list(result[part]) == ["stock", "none", "posnet-embed"]
+        assert list(result[part]) == ["stock", "posnet-embed"]
     assert result["training"]["stock"]["ratio_to_stock"] == 1
     assert result["workload"]["length"] == 3 and result["versions"]["fairseq"] == "0.12.2"
     assert "posnet-embed" in capsys.readouterr().out
+
+
+def test_bench_of_forward_passes_alone(tmp_path, capsys):
+    out = tmp_path / "bench.json"
+    words = ["bench", "--measure", "forward", "--encodings", "shaw", *SMALL, "--rounds", "3", "--json", str(out)]
+    assert main(words) == 0
+    result = json.loads(out.read_text())
+    assert not {"training", "generation", "peak_memory_bytes"} & set(result)
+    for system in ("stock", "shaw"):
+        measured = result["forward"][system]
+        first, third = measured["quartiles"]
+        assert 0 < first <= measured["seconds"] <= third
+        # Ten passes over 2 sentences of 3 tokens.
+        assert measured["tokens_per_second"] == pytest.approx(60 / measured["seconds"])
+        assert len(measured["ratios"]) == 3
+    assert "memory" not in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(
     ("words", "message"),
     [
         (["--encodings", "sinusodal"], "did you mean sinusoidal"),
+        (["--measure", "speed"], "--measure must be of training, generation, forward, memory, but is speed"),
+        (["--length", "600", "--encodings", "rope,posnet-embed"], "posnet-embed 512; leave out what is too short"),
+        (["--length", "512", "--encodings", "posnet-embed"], "needs 513 positions"),
         (["--rounds", "0"], "--rounds must be at least 1, but is 0"),
         (["--size", "huge"], "--size must be one of iwslt_de_en, wmt_en_de, wmt_en_de_big, but is huge"),
         (["--json", "/no/such/folder/x.json"], "folder"),

@@ -1,0 +1,49 @@
+"""What the measurements of cost do, apart from the clock."""
+
+import pytest
+import torch
+
+from fairseq_posenc.analysis.cost import STOCK, Forward, TrainingStep, Workload, check_limits, quartiles
+from fairseq_posenc.errors import InputError
+
+SMALL = Workload("iwslt_de_en", words=20, length=5, sentences=2)
+
+
+def test_quartiles():
+    assert quartiles([4.0, 1.0, 3.0, 2.0, 5.0]) == [2.0, 4.0]
+    assert quartiles([1.0, 2.0]) == [1.25, 1.75]
+    assert quartiles([7.0]) == [7.0, 7.0]
+
+
+@pytest.mark.parametrize("system", [STOCK, "shaw"])
+def test_forward_runs_the_batch_ten_times_and_changes_nothing(system):
+    run = Forward(SMALL, system)
+    before = {name: value.clone() for name, value in run.model.state_dict().items()}
+    seen = []
+    run.model.decoder.register_forward_hook(lambda module, inputs, output: seen.append(output[0]))
+    run()
+    assert len(seen) == 10 and all(torch.equal(seen[0], other) for other in seen)
+    assert seen[0].shape == (2, 5, 24) and not seen[0].requires_grad
+    assert all(torch.equal(before[name], value) for name, value in run.model.state_dict().items())
+
+
+def test_training_step_updates_the_model_and_keeps_no_gradients():
+    step = TrainingStep(SMALL, "t5")
+    before = [parameter.clone() for parameter in step.model.parameters()]
+    step()
+    assert any(not torch.equal(old, new) for old, new in zip(before, step.model.parameters()))
+    assert all(parameter.grad is None for parameter in step.model.parameters())
+
+
+def test_models_take_the_length_of_the_workload():
+    assert Workload("iwslt_de_en", words=20, length=2000).model("learned").max_positions() == (2001, 2001)
+    assert Workload("iwslt_de_en", words=20, length=20).model("learned").max_positions() == (1024, 1024)
+
+
+def test_limits_are_checked_beforehand():
+    check_limits(Workload(length=512), ["posnet-embed", "posnet-attn", "learned"], generates=False)
+    check_limits(Workload(length=4000), ["learned", "sinusoidal", "rope"], generates=True)
+    with pytest.raises(InputError, match="posnet-embed 512; leave out what is too short: --encodings rope,t5"):
+        check_limits(Workload(length=512), ["rope", "posnet-embed", "t5"], generates=True)
+    with pytest.raises(InputError, match="give at most 511"):
+        check_limits(Workload(length=600), ["posnet-embed"], generates=True)
