@@ -92,7 +92,7 @@ setup(
         "sentencepiece",
     ],
     extras_require={
-        "plots": ["matplotlib"],
+        "plots": ["matplotlib>=3.7"],
         "test": ["pytest", "hypothesis", "ruff", "setuptools>=64", "wheel"],
     },
     entry_points={

@@ -19,6 +19,7 @@ COMMANDS = {
     "grain": ("fairseq_posenc.cli.grain", "the gap between systems as the n-gram grain of the score grows"),
     "lengths": ("fairseq_posenc.cli.lengths", "BLEU and chrF++ by the length of the source sentence"),
     "bench": ("fairseq_posenc.cli.bench", "speed and memory of the encodings relative to stock fairseq"),
+    "plot": ("fairseq_posenc.cli.plot", "figures of saved results: PNG, PDF, and TSV with the numbers"),
 }
 
 

@@ -29,10 +29,10 @@ def length_scores(
     bucket holds the sentences longer than the limit before and no longer than its own; the last bucket holds those
     beyond all limits. Buckets without sentences are left out.
 
-    ``buckets``: for each ``from`` and ``to`` (words; ``to`` is None in the last bucket), ``sentences``, ``words`` (of
-    the source), and ``scores``: {system: ``bleu``, ``chrf++`` (of the bucket's sentences as a corpus, 0 to 100) and
-    ``length_ratio`` (words of the translations by words of the references)}; ``longest_trained``: words of the
-    longest line of ``training_source_path``, None without one.
+    ``buckets``: for each ``from`` and ``to`` (words; ``to`` is None in the last bucket), ``longest`` (words of its
+    longest sentence), ``sentences``, ``words`` (of all together), and ``scores``: {system: ``bleu``, ``chrf++`` (of
+    the bucket's sentences as a corpus, 0 to 100) and ``length_ratio`` (words of the translations by words of the
+    references)}; ``longest_trained``: words of the longest line of ``training_source_path``, None without one.
 
     Raises InputError where the buckets do not increase, a file cannot be read, or the files do not belong together.
     """
@@ -69,6 +69,7 @@ def length_scores(
             {
                 "from": first,
                 "to": last,
+                "longest": max(lengths[index] for index in chosen),
                 "sentences": len(chosen),
                 "words": sum(lengths[index] for index in chosen),
                 "scores": _scores(systems, references, chosen),

@@ -29,6 +29,8 @@ def test_buckets_hold_the_sentences_up_to_their_limit(run):
     result = run("--buckets", "3,5,7")
     found = [(bucket["from"], bucket["to"], bucket["sentences"], bucket["words"]) for bucket in result["buckets"]]
     assert found == [(0, 3, 1, 3), (4, 5, 1, 5), (6, 7, 1, 7), (8, None, 1, 8)]
+    (both,) = run("--buckets", "4,9")["buckets"][1:]
+    assert (both["sentences"], both["words"], both["longest"]) == (3, 20, 8)
 
 
 def test_a_bucket_is_scored_as_a_corpus(run):

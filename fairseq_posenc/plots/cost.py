@@ -1,0 +1,76 @@
+"""Time and memory of systems as bars, from ``fairseq-posenc bench``: Figure 2 and Table 3 of Zhang et al. (2023)."""
+
+from fairseq_posenc.plots.rows import groups
+from fairseq_posenc.plots.style import line_styles, name_result, panels, styled
+
+COLUMNS = {"measure": str, "system": str, "value": float, "low": float, "high": float, "unit": str}
+REQUIRED = ("measure", "system", "value", "unit")
+
+# Measure -> what its value is.
+AXES = {
+    "forward": "ten forward passes of one batch",
+    "training": "one training step",
+    "generation": "beam search of one batch",
+    "memory": "peak memory of training",
+}
+
+
+def rows(record):
+    """Return a row for each measure and system: seconds with quartiles as ``low`` and ``high``, or GiB."""
+    found = []
+    for measure in AXES:
+        for system, measured in record.get(measure, {}).items():
+            low, high = measured["quartiles"]
+            numbers = {"value": measured["seconds"], "low": low, "high": high}
+            found.append({"measure": measure, "system": system, **numbers, "unit": "s"})
+    for system, size in record.get("peak_memory_bytes", {}).items():
+        numbers = {"value": size / 2**30, "low": None, "high": None}
+        found.append({"measure": "memory", "system": system, **numbers, "unit": "GiB"})
+    return found
+
+
+@styled
+def draw(results):
+    """Return a figure: a row of panels a result, a panel a measure, a bar a system, whiskers from ``low`` to ``high``.
+
+    results: {label: rows}.
+    """
+    measures = [name for name in AXES if any(row["measure"] == name for rows in results.values() for row in rows)]
+    most = [max(map(len, groups(rows, "measure").values())) for rows in results.values()]
+    heights = [0.8 + 0.22 * systems for systems in most]
+    mean_height = sum(heights) / len(heights)
+    figure, axes = panels(len(results), len(measures), 3.3, mean_height, legend=0.7, height_ratios=heights)
+    for line, (label, rows) in zip(axes, results.items()):
+        by_measure = groups(rows, "measure")
+        for panel, measure in zip(line, measures):
+            if measure in by_measure:
+                bars(panel, by_measure[measure])
+                panel.set_xlabel(f"{AXES[measure]} ({by_measure[measure][0]['unit']})")
+            else:
+                panel.set_axis_off()
+        if len(results) > 1:
+            name_result(next(panel for panel in line if panel.axison), label)
+    return figure
+
+
+def bars(panel, rows):
+    """Draw a horizontal bar a system, its value at the right; the first is at the top, its value a dotted line."""
+    names = [row["system"] for row in rows]
+    styles = line_styles(names)
+    at_the_right = panel.get_yaxis_transform()
+    for place, row in enumerate(rows):
+        value = row["value"]
+        panel.barh(place, value, height=0.7, color=styles[row["system"]]["color"], alpha=0.5)
+        if row["low"] is not None and row["high"] is not None:
+            spread = [[value - row["low"]], [row["high"] - value]]
+            panel.errorbar(value, place, xerr=spread, color="black", linewidth=1, capsize=2)
+        panel.text(1.02, place, three_digits(value), transform=at_the_right, va="center", fontsize=8)
+    panel.axvline(rows[0]["value"], color="black", linestyle=":", linewidth=0.8)
+    panel.set_ylim(len(rows) - 0.5, -0.5)
+    panel.set_yticks(range(len(names)), names)
+    panel.grid(axis="y", visible=False)
+
+
+def three_digits(value):
+    """Return the number with three significant digits, final zeros too: 2.30, 12.0, 123."""
+    return f"{value:#.3g}".rstrip(".")

@@ -1,0 +1,44 @@
+"""BLEU by the dimension of PosNet's kernels: Figure 3 of Zhang et al. (2023)."""
+
+from statistics import mean
+
+from fairseq_posenc.plots.rows import groups
+from fairseq_posenc.plots.style import line_styles, name_result, panels, styled
+
+COLUMNS = {"pair": str, "kernel_dim": int, "bleu": float}
+REQUIRED = ("pair", "kernel_dim", "bleu")
+
+
+@styled
+def draw(results):
+    """Return a figure: a row of panels a result, a panel a language pair; rows of one dimension are several trainings.
+
+    The line goes through their mean, whiskers from the lowest to the highest. results: {label: rows}.
+    """
+    pairs = list(dict.fromkeys(row["pair"] for rows in results.values() for row in rows))
+    style = line_styles(["posnet-embed"])["posnet-embed"]
+    figure, axes = panels(len(results), len(pairs), width=3.4, height=2.6, legend=0)
+    for line, (label, rows) in zip(axes, results.items()):
+        by_pair = groups(rows, "pair")
+        for panel, pair in zip(line, pairs):
+            if pair in by_pair:
+                scores_by_dim(panel, by_pair[pair], style)
+                panel.set_xlabel("kernel dimension $d_p$")
+                panel.set_ylabel(f"BLEU, {pair}")
+            else:
+                panel.set_axis_off()
+        if len(results) > 1:
+            name_result(next(panel for panel in line if panel.axison), label)
+    return figure
+
+
+def scores_by_dim(panel, rows, style):
+    """Draw the rows of one language pair."""
+    by_dim = groups(sorted(rows, key=lambda row: row["kernel_dim"]), "kernel_dim")
+    scores = [[row["bleu"] for row in trainings] for trainings in by_dim.values()]
+    means = [mean(of_dim) for of_dim in scores]
+    spread = [[m - min(s) for m, s in zip(means, scores)], [max(s) - m for m, s in zip(means, scores)]]
+    panel.errorbar(list(by_dim), means, yerr=spread, capsize=2, markersize=6, **style)
+    panel.set_xscale("log", base=2)
+    panel.set_xticks(list(by_dim), [str(dim) for dim in by_dim])
+    panel.minorticks_off()

@@ -1,0 +1,71 @@
+"""BLEU by source length, from ``fairseq-posenc lengths``."""
+
+from fairseq_posenc.plots.style import legend_beside, line_styles, name_result, panels, styled
+
+COLUMNS = {
+    "from": int,
+    "to": int,
+    "sentences": int,
+    "mean_words": float,
+    "longest_trained": int,
+    "system": str,
+    "bleu": float,
+    "chrf++": float,
+    "length_ratio": float,
+}
+REQUIRED = ("from", "to", "sentences", "mean_words", "system", "bleu")
+
+
+def rows(record):
+    """Return a row for each bucket and system; ``to`` is the longest sentence of the last bucket."""
+    return [
+        {
+            "from": bucket["from"],
+            "to": bucket["longest"] if bucket["to"] is None else bucket["to"],
+            "sentences": bucket["sentences"],
+            "mean_words": bucket["words"] / bucket["sentences"],
+            "longest_trained": record["longest_trained"],
+            "system": system,
+            **scores,
+        }
+        for bucket in record["buckets"]
+        for system, scores in bucket["scores"].items()
+    ]
+
+
+@styled
+def draw(results):
+    """Return a figure: a column a result; BLEU over the mean length of each bucket, sentences of each below.
+
+    results: {label: rows}.
+    """
+    systems = list(dict.fromkeys(row["system"] for rows in results.values() for row in rows))
+    styles = line_styles(systems)
+    figure, axes = panels(2, len(results), width=4.2, height=1.9, height_ratios=(3, 1), sharex="col")
+    for column, (label, rows) in enumerate(results.items()):
+        scores, counts = axes[:, column]
+        for system in systems:
+            mine = [row for row in rows if row["system"] == system]
+            scores.plot([r["mean_words"] for r in mine], [r["bleu"] for r in mine], **styles[system], label=system)
+        scores.set_ylabel("BLEU")
+        buckets = {row["from"]: row for row in rows}.values()
+        edges = [(max(row["from"], 1) - 0.5, row["to"] + 0.5) for row in buckets]
+        widths = [right - left for left, right in edges]
+        lefts = [left for left, _ in edges]
+        counts.bar(lefts, [r["sentences"] for r in buckets], widths, align="edge", color="#BBBBBB", edgecolor="white")
+        # From below 1, so that a bucket of one sentence shows.
+        counts.set_yscale("log")
+        counts.set_ylim(bottom=0.7)
+        counts.yaxis.set_major_formatter("{x:.0f}")
+        counts.set_ylabel("sentences")
+        counts.set_xlabel("words of the source sentence")
+        longest = rows[0]["longest_trained"]
+        if longest is not None:
+            for panel in (scores, counts):
+                panel.axvline(longest, color="black", linestyle="--", linewidth=0.8)
+            place = {"xycoords": ("data", "axes fraction"), "xytext": (0, 2), "textcoords": "offset points"}
+            scores.annotate("longest in training", (longest, 1), **place, ha="center", va="bottom", fontsize=8)
+        if len(results) > 1:
+            name_result(scores, label, pad=14)
+    legend_beside(figure, axes[0, 0])
+    return figure

@@ -1,0 +1,54 @@
+"""Writing a figure: STEM.tsv, its numbers; STEM.png and STEM.pdf, its pictures."""
+
+import os
+from pathlib import Path
+
+from fairseq_posenc.errors import InputError
+from fairseq_posenc.plots.rows import rows_to_tsv
+from fairseq_posenc.plots.style import save_image
+
+FORMS = ("tsv", "png", "pdf")
+
+
+def outputs(stem):
+    """The files that ``save_figure(stem, ...)`` writes."""
+    return [Path(f"{stem}.{form}") for form in FORMS]
+
+
+def check_stem(stem, inputs=()):
+    """Raise InputError where the figure could not be written, or would overwrite one of the inputs."""
+    folder = Path(f"{stem}.png").resolve().parent
+    if not folder.is_dir():
+        raise InputError(f"--output {stem}: the folder {folder} does not exist; make it first")
+    if not os.access(folder, os.W_OK):
+        raise InputError(f"--output {stem}: the folder {folder} is not writable; choose another")
+    used = {Path(path).resolve() for path in inputs}
+    for path in outputs(stem):
+        if path.resolve() in used:
+            raise InputError(f"--output {stem} would overwrite the input {path}; choose another name")
+        if path.is_dir():
+            raise InputError(f"--output {stem}: {path} is a folder; choose another name")
+
+
+def save_figure(stem, figure, rows):
+    """Write the three files, whole or not at all: nothing is replaced until all of them are there. Return their paths.
+
+    rows: list of dictionaries with equal keys.
+    """
+    partial = [Path(f"{path}.partial") for path in outputs(stem)]
+    try:
+        for path, form in zip(partial, FORMS):
+            with open(path, "wb") as file:
+                if form == "tsv":
+                    file.write(rows_to_tsv(rows).encode())
+                else:
+                    save_image(figure, file, form)
+        for path, target in zip(partial, outputs(stem)):
+            os.replace(path, target)
+    except OSError as error:
+        for path in partial:
+            path.unlink(missing_ok=True)
+        raise InputError(
+            f"cannot write {stem}.*: {error.strerror}; free some space or choose another --output"
+        ) from None
+    return outputs(stem)

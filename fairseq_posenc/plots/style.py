@@ -1,0 +1,108 @@
+"""How figures look: a line of its own for every system, the same in every figure, and readable by the colour-blind."""
+
+import zlib
+
+from fairseq_posenc.errors import InputError
+
+try:
+    import matplotlib as mpl
+    from matplotlib.figure import Figure
+except ModuleNotFoundError:
+    raise InputError(
+        "drawing needs matplotlib; install it with: pip install 'fairseq-posenc[plots]' (or run scripts/setup.sh)"
+    ) from None
+
+# Okabe and Ito's colours, which differ for the colour-blind too; without their yellow, which is faint on white.
+BLACK, GREY = "#000000", "#808080"
+ORANGE, SKY, GREEN, BLUE, VERMILLION, PURPLE = "#E69F00", "#56B4E9", "#009E73", "#0072B2", "#D55E00", "#CC79A7"
+COLOURS = (BLACK, ORANGE, SKY, GREEN, BLUE, VERMILLION, PURPLE, GREY)
+DASHES = ("-", "--", ":", "-.")
+
+# The seven systems of Zhang et al. (2023) have a colour each and solid lines; relatives share a colour.
+LINES = {
+    "none": (GREY, "-", "x"),
+    "sinusoidal": (BLACK, "-", "o"),
+    "stock": (BLACK, ":", "o"),
+    "learned": (SKY, "-", "v"),
+    "shaw": (GREEN, "-", "s"),
+    "t5": (GREEN, "--", "D"),
+    "adaptive-t5": (ORANGE, "-", "^"),
+    "posnet-embed": (VERMILLION, "-", "*"),
+    "posnet-attn": (PURPLE, "-", "P"),
+    "alibi": (BLUE, "-", "<"),
+    "sandwich": (BLUE, "--", ">"),
+    "sandwich-smoothed": (BLUE, ":", "d"),
+    "kerple-log": (PURPLE, "--", "h"),
+    "kerple-power": (PURPLE, ":", "H"),
+    "rope": (VERMILLION, "--", "p"),
+    "xpos": (ORANGE, "--", "X"),
+}
+MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
+
+SETTINGS = {
+    "font.size": 9,
+    "axes.titlesize": 9,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.grid": True,
+    "grid.color": "#DDDDDD",
+    "grid.linewidth": 0.6,
+    "axes.axisbelow": True,
+    "lines.linewidth": 1.4,
+    "lines.markersize": 4,
+    "legend.frameon": False,
+    "pdf.fonttype": 42,  # text stays text
+    "savefig.dpi": 200,
+}
+
+
+#: Decorator of functions that draw or save: matplotlib reads the settings at both times.
+styled = mpl.rc_context(SETTINGS)
+
+
+def line_styles(names):
+    """Return {name: keywords for ``Axes.plot``}, distinct within ``names``.
+
+    The encodings keep theirs in every figure. Another name gets one that follows from the name, or the next that is
+    free where that is taken.
+    """
+    styles = {name: LINES[name] for name in names if name in LINES}
+    taken = {style[:2] for style in styles.values()}
+    free = [(colour, dash) for dash in DASHES for colour in COLOURS]
+    for name in names:
+        if name not in styles:
+            start = zlib.crc32(name.encode())
+            order = [free[(start + step) % len(COLOURS)] for step in range(len(COLOURS))] + free
+            colour, dash = next((style for style in order if style not in taken), order[0])
+            taken.add((colour, dash))
+            styles[name] = (colour, dash, MARKERS[start % len(MARKERS)])
+    return {
+        name: {"color": colour, "linestyle": dash, "marker": marker} for name, (colour, dash, marker) in styles.items()
+    }
+
+
+def panels(rows, columns, width, height, legend=1.6, **options):
+    """Return a figure and its (rows, columns) axes; sizes in inches: of one panel, and of the legend at the right.
+
+    ``options`` are those of matplotlib's ``Figure.subplots``.
+    """
+    figure = Figure(figsize=(width * columns + legend, height * rows), layout="constrained")
+    figure.get_layout_engine().set(w_pad=0.08, h_pad=0.06)
+    return figure, figure.subplots(rows, columns, squeeze=False, **options)
+
+
+def name_result(axes, label, **options):
+    """Write the name of a result over its first panel."""
+    axes.set_title(label, loc="left", fontweight="bold", **options)
+
+
+def legend_beside(figure, axes):
+    """Put the legend of the first axes to the right of all panels, where it covers nothing."""
+    handles, labels = axes.get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside right upper")
+
+
+@styled
+def save_image(figure, file, form):
+    """Write the figure to an open binary file as "png" or "pdf", without a date, so that equal figures are equal."""
+    figure.savefig(file, format=form, metadata={"CreationDate": None} if form == "pdf" else None)

@@ -1,0 +1,232 @@
+"""``fairseq-posenc plot``: every kind is drawn, the TSV holds the result's numbers, bad input is one line."""
+
+import copy
+import json
+
+import matplotlib.image
+import pytest
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+
+from fairseq_posenc.cli import main
+from fairseq_posenc.plots.results import KINDS, read_results
+
+COST = {
+    "kind": "cost",
+    "forward": {
+        "stock": {"seconds": 2.0, "quartiles": [1.9, 2.2]},
+        "shaw": {"seconds": 3.5, "quartiles": [3.25, 4.0]},
+    },
+    "peak_memory_bytes": {"stock": 3 * 2**30, "shaw": 2**29},
+}
+GRAIN = {
+    "kind": "grain",
+    "baseline": "sinusoidal",
+    "grains": {
+        grain: [
+            {"n": n, "scores": {"sinusoidal": 30 - n, "rope": 30.5 - n}, "gaps": {"rope": 0.5 * sign}}
+            for n in range(1, 4)
+        ]
+        for grain, sign in (("character", 1), ("word", -1), ("bleu", 2))
+    },
+}
+LENGTHS = {
+    "kind": "lengths",
+    "longest_trained": 12,
+    "buckets": [
+        {"from": 0, "to": 10, "longest": 9, "sentences": 4, "words": 30, "scores": {}},
+        {"from": 11, "to": None, "longest": 31, "sentences": 1, "words": 31, "scores": {}},
+    ],
+}
+for _bucket, _score in zip(LENGTHS["buckets"], (25.25, 12.5)):
+    _bucket["scores"]["rope"] = {"bleu": _score, "chrf++": 2 * _score, "length_ratio": 0.98}
+RECORDS = {"cost": COST, "grain": GRAIN, "lengths": LENGTHS}
+KERNEL_DIM = "pair\tkernel_dim\tbleu\nen-de\t128\t27.5\nen-de\t16\t26.25\nen-de\t128\t27.0\nen-fr\t16\t40.5\n"
+
+# The numbers that the files of figures must hold, as text and in order.
+COST_TSV = """result\tmeasure\tsystem\tvalue\tlow\thigh\tunit
+cost\tforward\tstock\t2.0\t1.9\t2.2\ts
+cost\tforward\tshaw\t3.5\t3.25\t4.0\ts
+cost\tmemory\tstock\t3.0\t\t\tGiB
+cost\tmemory\tshaw\t0.5\t\t\tGiB
+"""
+LENGTHS_TSV = """result\tfrom\tto\tsentences\tmean_words\tlongest_trained\tsystem\tbleu\tchrf++\tlength_ratio
+lengths\t0\t10\t4\t7.5\t12\trope\t25.25\t50.5\t0.98
+lengths\t11\t31\t1\t31.0\t12\trope\t12.5\t25.0\t0.98
+"""
+GRAIN_LINES = ["grain\tcharacter\t1\tsinusoidal\trope\t29.5\t0.5", "grain\tbleu\t3\tsinusoidal\trope\t27.5\t1.0"]
+
+
+@pytest.fixture
+def results(tmp_path, monkeypatch):
+    """A folder, now the current one, with a result of every kind."""
+    monkeypatch.chdir(tmp_path)
+    for kind, record in RECORDS.items():
+        (tmp_path / f"{kind}.json").write_text(json.dumps(record), encoding="utf-8")
+    (tmp_path / "kernel-dim.tsv").write_text(KERNEL_DIM)
+    return tmp_path
+
+
+def file_of(kind):
+    return f"{kind}.json" if kind in RECORDS else f"{kind}.tsv"
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_kind_is_drawn(results, kind, capsys):
+    before = set(results.iterdir())
+    assert main(["plot", file_of(kind), "--output", "figure"]) == 0
+    written = ["figure.tsv", "figure.png", "figure.pdf"]
+    assert capsys.readouterr().out.split() == written
+    assert {path.name for path in set(results.iterdir()) - before} == set(written)
+    image = matplotlib.image.imread("figure.png")
+    assert image.shape[0] > 200 and image.shape[1] > 400 and image[..., :3].std() > 0.05
+    assert (results / "figure.pdf").read_bytes().startswith(b"%PDF")
+
+
+def test_the_tsv_holds_the_numbers_of_the_result(results):
+    for kind in RECORDS:
+        assert main(["plot", f"{kind}.json", "--output", f"figure-{kind}"]) == 0
+    assert (results / "figure-cost.tsv").read_text() == COST_TSV
+    assert (results / "figure-lengths.tsv").read_text() == LENGTHS_TSV
+    grain = (results / "figure-grain.tsv").read_text().split("\n")
+    assert [grain[1], grain[9]] == GRAIN_LINES and len(grain) == 11
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_tsv_draws_the_same_figure_again(results, kind):
+    main(["plot", file_of(kind), "--output", "first"])
+    assert main(["plot", "first.tsv", "--output", "second"]) == 0
+    for form in ("tsv", "png", "pdf"):
+        assert (results / f"first.{form}").read_bytes() == (results / f"second.{form}").read_bytes()
+
+
+def draw(kind, **options):
+    return KINDS[kind].draw(read_results([file_of(kind)], **options)[1])
+
+
+def test_bars_are_the_medians_and_whiskers_the_quartiles(results):
+    forward, memory = draw("cost").axes
+    assert [bar.get_width() for bar in forward.patches] == [2.0, 3.5]
+    assert [bar.get_width() for bar in memory.patches] == [3.0, 0.5]
+    whiskers = [segment[:, 0].tolist() for lines in forward.collections for segment in lines.get_segments()]
+    assert whiskers == [[1.9, 2.2], [3.25, 4.0]] and not memory.collections
+    assert [tick.get_text() for tick in forward.get_yticklabels()] == ["stock", "shaw"]
+    assert "(s)" in forward.get_xlabel() and "(GiB)" in memory.get_xlabel()
+    assert forward.yaxis_inverted()  # the first system at the top
+
+
+def test_lines_go_through_the_numbers(results):
+    character, word, bleu = draw("grain").axes
+    for panel, gap in ((character, 0.5), (word, -0.5), (bleu, 1.0)):
+        line = next(line for line in panel.lines if line.get_label() == "rope")
+        assert (line.get_xdata().tolist(), line.get_ydata().tolist()) == ([1, 2, 3], [gap] * 3)
+    assert bleu.get_ylabel() == "BLEU gap to sinusoidal"
+    scores, counts = draw("lengths").axes
+    line = next(line for line in scores.lines if line.get_label() == "rope")
+    assert (line.get_xdata().tolist(), line.get_ydata().tolist()) == ([7.5, 31.0], [25.25, 12.5])
+    assert [(bar.get_x(), bar.get_width(), bar.get_height()) for bar in counts.patches] == [(0.5, 10, 4), (10.5, 21, 1)]
+
+
+def test_several_trainings_of_a_kernel_dimension_are_averaged(results):
+    german, french = draw("kernel-dim").axes
+    assert german.lines[0].get_xdata().tolist() == [16, 128] and german.lines[0].get_ydata().tolist() == [26.25, 27.25]
+    assert french.lines[0].get_ydata().tolist() == [40.5]
+    (whiskers,) = german.collections
+    assert [segment[:, 1].tolist() for segment in whiskers.get_segments()] == [[26.25, 26.25], [27.0, 27.5]]
+
+
+def test_the_papers_figures_have_panels_of_their_own(results):
+    paper = "measure\tsystem\tvalue\tunit\nmemory\tnone\t6.3\tGB\nmemory\tshaw\t6.8\tGB\n"
+    (results / "paper.tsv").write_text(paper)
+    assert main(["plot", "cost.json", "--paper", "paper.tsv", "--output", "figure"]) == 0
+    assert (results / "figure.tsv").read_text().split("\n")[5:] == [
+        "the paper's\tmemory\tnone\t6.3\t\t\tGB",
+        "the paper's\tmemory\tshaw\t6.8\t\t\tGB",
+        "",
+    ]
+    figure = draw("cost", paper_path="paper.tsv")
+    ours, theirs = (
+        next(panel for panel in figure.axes if panel.get_title(loc="left") == title)
+        for title in ("cost", "the paper's")
+    )
+    assert [bar.get_width() for bar in ours.patches] == [2.0, 3.5]
+    assert [bar.get_width() for bar in theirs.patches] == [6.3, 6.8]
+
+
+@pytest.mark.parametrize("kind", ["grain", "lengths"])
+def test_the_legend_covers_nothing(results, kind):
+    figure = draw(kind)
+    FigureCanvasAgg(figure).draw()
+    (legend,) = figure.legends
+    box = legend.get_window_extent()
+    assert [text.get_text() for text in legend.get_texts()] == ["rope"]
+    assert not any(box.overlaps(panel.get_tightbbox()) for panel in figure.axes)
+
+
+def test_results_are_told_apart(results):
+    (results / "other").mkdir()
+    record = copy.deepcopy(COST)
+    record["forward"]["stock"]["seconds"] = 9.0
+    (results / "other" / "cost.json").write_text(json.dumps(record))
+    _, found = read_results(["cost.json", "other/cost.json"])
+    assert list(found) == ["cost", "cost (other/cost.json)"]
+    assert [rows[0]["value"] for rows in found.values()] == [2.0, 9.0]
+
+
+UNKNOWN = {**COST, "kind": "table"}
+NO_KIND = {key: value for key, value in COST.items() if key != "kind"}
+INCOMPLETE = {**GRAIN, "grains": {"bleu": [{"n": 1}]}}
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        (
+            "bad.json",
+            json.dumps(UNKNOWN),
+            "bad.json holds 'table', which is no kind that can be drawn; known kinds: cost",
+        ),
+        ("bad.json", json.dumps(NO_KIND), "bad.json names no kind of result"),
+        ("bad.json", "[1]", "bad.json names no kind of result"),
+        ("bad.json", '{"kind": ["cost"]}', "is no kind that can be drawn"),
+        ("bad.json", '{"kind": "cost"}', "bad.json holds no numbers"),
+        ("bad.json", "{", "bad.json is not JSON"),
+        ("bad.json", b"\xff\xfe", "bad.json is not JSON"),
+        ("bad.json", json.dumps(INCOMPLETE), "bad.json is no complete grain result (KeyError"),
+        ("bad.json", json.dumps(GRAIN), "cost.json holds cost but bad.json grain"),
+        ("bad.tsv", "a\tb\n1\t2\n", "bad.tsv has the columns a, b, which are of no kind; needed: cost: measure"),
+        ("bad.tsv", "pair\tkernel_dim\tbleu\n", "bad.tsv has a header but no rows"),
+        ("bad.tsv", "pair\tkernel_dim\tbleu\nen-de\t16\n", "bad.tsv: line 2 has 2 cells but the header has 3"),
+        ("bad.tsv", "pair\tkernel_dim\tbleu\nen-de\tbig\t3\n", "'big'; give numbers"),
+        ("bad.tsv", "pair\tkernel_dim\tbleu\nen-de\t16\t\n", "bad.tsv has an empty cell in its column bleu"),
+        ("bad.tsv", "", "bad.tsv is empty"),
+    ],
+)
+def test_bad_results_end_in_one_line(results, capsys, name, content, message):
+    (results / name).write_bytes(content if isinstance(content, bytes) else content.encode())
+    before = set(results.iterdir())
+    assert main(["plot", "cost.json", name, "--output", "figure"]) == 2
+    error = capsys.readouterr().err
+    assert error.count("\n") == 1 and message in error
+    assert set(results.iterdir()) == before
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["cost.json", "--output", "no/such/stem"], "the folder"),
+        (["kernel-dim.tsv", "--output", "kernel-dim"], "would overwrite the input kernel-dim.tsv"),
+        (
+            ["cost.json", "--paper", "kernel-dim.tsv", "--output", "x"],
+            "cost.json holds cost but kernel-dim.tsv kernel-dim",
+        ),
+        (["cost.json", "cost.json", "--output", "x"], "cost.json is given twice"),
+        (["missing.json", "--output", "x"], "cannot read missing.json"),
+        (["cost.json", "--output", "folder"], "folder.png is a folder"),
+    ],
+)
+def test_mistakes_end_in_one_line(results, capsys, words, message):
+    (results / "folder.png").mkdir()
+    assert main(["plot", *words]) == 2
+    error = capsys.readouterr().err
+    assert error.count("\n") == 1 and message in error
+    assert (results / "kernel-dim.tsv").read_text() == KERNEL_DIM and not list(results.glob("x.*"))
