@@ -3,9 +3,9 @@
 from fairseq_posenc.errors import InputError
 
 
-def check_layers(args):
+def check_layers(args, sides):
     """Heads must divide the dimensions of their layers, and attention must be this package's."""
-    for side in ("encoder", "decoder"):
+    for side in sides:
         dim, heads = getattr(args, f"{side}_embed_dim"), getattr(args, f"{side}_attention_heads")
         if dim % heads:
             raise InputError(
@@ -15,19 +15,54 @@ def check_layers(args):
             raise InputError(
                 f"--{side}-xformers-att-config would replace the attention of --position-encoding; leave it out"
             )
-    if args.cross_self_attention:
+    if getattr(args, "cross_self_attention", False):
         raise InputError("--cross-self-attention is not supported with --position-encoding; leave it out")
+    if getattr(args, "base_layers", 0):
+        raise InputError(
+            f"--base-layers {args.base_layers}: BASE layers have no self-attention that could call the "
+            "--position-encoding; leave it out"
+        )
 
 
-def check_stock_flags(args):
+def check_stock_flags(args, sides):
     """fairseq's own flags for positions must not contradict ``--position-encoding``."""
-    for side in ("encoder", "decoder"):
+    for side in sides:
         encoding = getattr(args, f"{side}_position_encoding")
+        choice = f"--{side}-position-encoding" if len(sides) > 1 else "--position-encoding"
         for flag, meant in ((f"{side}_learned_pos", "learned"), ("no_token_positional_embeddings", "none")):
             if getattr(args, flag, False) and encoding != meant:
                 raise InputError(
-                    f"--{flag.replace('_', '-')} contradicts --{side}-position-encoding {encoding}; "
-                    f"leave it out, or use --{side}-position-encoding {meant}"
+                    f"--{flag.replace('_', '-')} contradicts {choice} {encoding}; leave it out, or use {choice} {meant}"
+                )
+
+
+def check_adaptive(args, words):
+    """Bands of adaptive embeddings must fit the dictionary of ``words`` entries, and each other where they are tied."""
+    for flag in ("adaptive_input_cutoff", "adaptive_softmax_cutoff"):
+        cutoffs = getattr(args, flag)
+        if (flag == "adaptive_softmax_cutoff" or args.adaptive_input) and cutoffs:
+            last = max(int(cutoff) for cutoff in cutoffs.split(","))
+            if last > words:
+                raise InputError(
+                    f"--{flag.replace('_', '-')} {cutoffs} reaches beyond the dictionary's {words} entries; "
+                    "give smaller numbers"
+                )
+    if args.adaptive_input and not args.adaptive_input_cutoff:
+        raise InputError("--adaptive-input needs --adaptive-input-cutoff")
+    if args.tie_adaptive_weights:
+        if not args.adaptive_input:
+            raise InputError("--tie-adaptive-weights needs --adaptive-input")
+        for one, other in (
+            ("adaptive_input_cutoff", "adaptive_softmax_cutoff"),
+            ("adaptive_input_factor", "adaptive_softmax_factor"),
+            ("decoder_input_dim", "decoder_output_dim"),
+        ):
+            values = getattr(args, one), getattr(args, other)
+            if values[0] != values[1]:
+                flags = (f"--{name.replace('_', '-')}" for name in (one, other))
+                raise InputError(
+                    f"--tie-adaptive-weights needs {' and '.join(flags)} to be equal, but they are {values[0]} and "
+                    f"{values[1]}"
                 )
 
 
@@ -35,8 +70,10 @@ def check_checkpoint(model, state_dict):
     """The vocabulary of a checkpoint must be that of the data."""
     for side in ("encoder", "decoder"):
         saved = state_dict.get(f"{side}.embed_tokens.weight")
+        if saved is None:  # a model without that side, or embeddings that are no one table
+            continue
         rows = getattr(model, side).embed_tokens.num_embeddings
-        if saved is not None and saved.size(0) != rows:
+        if saved.size(0) != rows:
             raise InputError(
                 f"the checkpoint's {side} vocabulary has {saved.size(0)} entries, but the dictionary of the data has "
                 f"{rows}; use the data directory that the model was trained on"

@@ -15,8 +15,25 @@ def encoding_name(value):
         raise argparse.ArgumentTypeError(str(error)) from None
 
 
-def add_encoding_flags(parser):
-    """Add one flag an encoding option. None has a default: what a model uses is settled by ``settle_options``."""
+def add_encoding_flags(parser, sides=()):
+    """Add ``--position-encoding``, its form for each of ``sides``, and one flag an encoding option.
+
+    None has a default: what a model uses is settled by ``settle_options``.
+    """
+    known = ", ".join(encoding_names())
+    parser.add_argument(
+        "--position-encoding",
+        type=encoding_name,
+        metavar="NAME",
+        help=f"positional encoding of {' and '.join(sides) or 'the model'}: {known} (default: sinusoidal)",
+    )
+    for side in sides:
+        parser.add_argument(
+            f"--{side}-position-encoding",
+            type=encoding_name,
+            metavar="NAME",
+            help=f"positional encoding of the {side} (default: that of --position-encoding)",
+        )
     for name in encoding_names():
         encoding = encoding_class(name)
         parameters = inspect.signature(encoding).parameters

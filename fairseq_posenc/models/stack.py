@@ -4,7 +4,10 @@ import copy
 
 from torch import nn
 
+from fairseq_posenc.encodings import Stack, encoding_class
+from fairseq_posenc.encodings.base import SEPARATE, SHARED
 from fairseq_posenc.encodings.sinusoidal import Sinusoidal
+from fairseq_posenc.models.options import encoding_options
 
 
 def without_stock_positions(cfg):
@@ -12,6 +15,21 @@ def without_stock_positions(cfg):
     cfg = copy.copy(cfg)
     cfg.no_token_positional_embeddings = True
     return cfg
+
+
+def build_encodings(cfg, side, padding_idx):
+    """The encodings of one side ("encoder" or "decoder"), one a layer (see install_encodings), as ``cfg`` says."""
+    part = getattr(cfg, side)
+    encoding = encoding_class(getattr(cfg, f"{side}_position_encoding"))
+    options = encoding_options(cfg, encoding.name)
+    max_positions = cfg.max_source_positions if side == "encoder" else cfg.max_target_positions
+    causal = side == "decoder"
+    stack = Stack(part.embed_dim, part.attention_heads, max_positions, causal, first_row=padding_idx + 1)
+    first, later = encoding(stack, **options), part.layers - 1
+    layers = encoding.layers(options)
+    if layers == SEPARATE:
+        return [first, *(encoding(stack, **options) for _ in range(later))]
+    return [first] * (1 + later) if layers == SHARED else [first] + [None] * later
 
 
 def install_encodings(stack, encodings):

@@ -9,14 +9,16 @@ from fairseq.models.transformer.transformer_legacy import (
     transformer_wmt_en_de_big,
 )
 
-from fairseq_posenc.encodings import Stack, encoding_class, encoding_names
-from fairseq_posenc.encodings.base import SEPARATE, SHARED
+from fairseq_posenc.encodings import encoding_class
 from fairseq_posenc.errors import InputError
+from fairseq_posenc.models.architectures import register_architectures
 from fairseq_posenc.models.checks import check_checkpoint, check_layers, check_stock_flags
 from fairseq_posenc.models.decoder import Decoder
 from fairseq_posenc.models.encoder import Encoder
-from fairseq_posenc.models.options import add_encoding_flags, encoding_name, encoding_options, settle_options
-from fairseq_posenc.models.stack import install_encodings
+from fairseq_posenc.models.options import add_encoding_flags, encoding_options, settle_options
+from fairseq_posenc.models.stack import build_encodings, install_encodings
+
+SIDES = ("encoder", "decoder")
 
 SIZES = {
     "iwslt_de_en": transformer_iwslt_de_en,
@@ -40,27 +42,13 @@ class PositionEncodingTransformer(TransformerModel):
     @classmethod
     def add_args(cls, parser):
         super().add_args(parser)
-        known = ", ".join(encoding_names())
-        parser.add_argument(
-            "--position-encoding",
-            type=encoding_name,
-            metavar="NAME",
-            help=f"positional encoding of encoder and decoder: {known} (default: sinusoidal)",
-        )
-        for side in ("encoder", "decoder"):
-            parser.add_argument(
-                f"--{side}-position-encoding",
-                type=encoding_name,
-                metavar="NAME",
-                help=f"positional encoding of the {side} (default: that of --position-encoding)",
-            )
-        add_encoding_flags(parser)
+        add_encoding_flags(parser, sides=SIDES)
 
     @classmethod
     def build_model(cls, args, task):
         base_architecture(args)
         settle_encodings(args)
-        check_layers(args)
+        check_layers(args, SIDES)
         model = super().build_model(args, task)
         encoder, decoder = model.encoder, model.decoder
         if shares_encoding(args):
@@ -92,7 +80,7 @@ def settle_encodings(args):
     args.position_encoding = getattr(args, "position_encoding", None) or "sinusoidal"
     for side in ("encoder_position_encoding", "decoder_position_encoding"):
         setattr(args, side, encoding_class(getattr(args, side, None) or args.position_encoding).name)
-    check_stock_flags(args)
+    check_stock_flags(args, SIDES)
     if encoding_class(args.encoder_position_encoding).causal_only:
         raise InputError(
             f"{args.encoder_position_encoding} is causal only and cannot encode an encoder; "
@@ -108,39 +96,5 @@ def shares_encoding(args):
     return same and encoding_class(name).shared_by_encoder_and_decoder(encoding_options(args, name))
 
 
-def build_encodings(cfg, side, padding_idx):
-    """The encodings of one side ("encoder" or "decoder"), one a layer (see install_encodings), as ``cfg`` says."""
-    part = getattr(cfg, side)
-    encoding = encoding_class(getattr(cfg, f"{side}_position_encoding"))
-    options = encoding_options(cfg, encoding.name)
-    max_positions = cfg.max_source_positions if side == "encoder" else cfg.max_target_positions
-    causal = side == "decoder"
-    stack = Stack(part.embed_dim, part.attention_heads, max_positions, causal, first_row=padding_idx + 1)
-    first, later = encoding(stack, **options), part.layers - 1
-    layers = encoding.layers(options)
-    if layers == SEPARATE:
-        return [first, *(encoding(stack, **options) for _ in range(later))]
-    return [first] * (1 + later) if layers == SHARED else [first] + [None] * later
-
-
-def register_architectures(name):
-    """Register transformer_<encoding>_<size> for every size; ``-`` in the name is written ``_``."""
-    encoding = encoding_class(name)
-
-    for size, stock_architecture in SIZES.items():
-
-        def architecture(args, size=size, stock_architecture=stock_architecture):
-            args.position_encoding = getattr(args, "position_encoding", None) or name
-            presets = encoding.size_defaults.get(size, {}) if args.position_encoding == name else {}
-            for argument, value in presets.items():
-                attribute = encoding.flags[argument].attribute
-                if getattr(args, attribute, None) is None:
-                    setattr(args, attribute, value)
-            stock_architecture(args)
-
-        register_model_architecture("transformer_posenc", f"transformer_{name.replace('-', '_')}_{size}")(architecture)
-
-
 register_model_architecture("transformer_posenc", "transformer_posenc")(base_architecture)
-for _name in encoding_names():
-    register_architectures(_name)
+register_architectures("transformer_posenc", "transformer", SIZES)

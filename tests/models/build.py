@@ -2,6 +2,7 @@
 
 import torch
 
+import fairseq_posenc.models.language_model  # noqa: F401 (registers the architectures)
 from fairseq_posenc.analysis.build import architecture as architecture_of_size
 from fairseq_posenc.analysis.build import build_model as build_model_of_words
 from fairseq_posenc.encodings import encoding_class
@@ -19,12 +20,25 @@ SMALL = {
     "--dropout": 0,
 }
 
+SMALL_LM = {name: value for name, value in SMALL.items() if not name.startswith("--encoder")}
+
 
 def small_flags(encoding):
     """Command-line words for a small model with the options of the encoding's test row."""
-    flags = dict(SMALL)
-    for argument, value in CASES[encoding].options.items():
-        flags[encoding_class(encoding).flags[argument].name] = value
+    return words_of({**SMALL, **case_flags(encoding)})
+
+
+def small_lm_flags(encoding):
+    """The same for a language model."""
+    return ["--task", "language_modeling", *words_of({**SMALL_LM, **case_flags(encoding)})]
+
+
+def case_flags(encoding):
+    """The flags of an encoding's test row, with their values."""
+    return {encoding_class(encoding).flags[name].name: value for name, value in CASES[encoding].options.items()}
+
+
+def words_of(flags):
     return [str(word) for pair in flags.items() for word in pair]
 
 
@@ -39,6 +53,15 @@ def architecture(encoding):
 def build_small(encoding, *flags, **options):
     """A small model with one encoding."""
     return build_model(architecture(encoding), *small_flags(encoding), *flags, **options)
+
+
+def lm_architecture(encoding, size="tiny"):
+    return f"transformer_lm_{encoding.replace('-', '_')}_{size}"
+
+
+def build_small_lm(encoding, *flags, **options):
+    """A small language model with one encoding."""
+    return build_model(lm_architecture(encoding), *small_lm_flags(encoding), *flags, **options)
 
 
 def batch(lengths=(6, 3, 5), target_lengths=(4, 6, 2), left_pad_source=True, left_pad_target=False, words=20, seed=0):

@@ -1,0 +1,32 @@
+"""One named architecture for every encoding and size."""
+
+from fairseq.models import register_model_architecture
+
+from fairseq_posenc.encodings import encoding_class, encoding_names
+
+
+def register_architectures(model, prefix, sizes):
+    """Register ``<prefix>_<encoding>_<size>`` for every encoding; ``-`` in its name is written ``_``.
+
+    Args:
+        model: the name of the fairseq model.
+        prefix: how the names begin.
+        sizes: name of a size -> function that sets what is not set yet, as fairseq's architectures do.
+    """
+    for name in encoding_names():
+        for size, stock_architecture in sizes.items():
+            arch = f"{prefix}_{name.replace('-', '_')}_{size}"
+            register_model_architecture(model, arch)(_architecture(encoding_class(name), size, stock_architecture))
+
+
+def _architecture(encoding, size, stock_architecture):
+    def architecture(args):
+        args.position_encoding = getattr(args, "position_encoding", None) or encoding.name
+        presets = encoding.size_defaults.get(size, {}) if args.position_encoding == encoding.name else {}
+        for argument, value in presets.items():
+            attribute = encoding.flags[argument].attribute
+            if getattr(args, attribute, None) is None:
+                setattr(args, attribute, value)
+        stock_architecture(args)
+
+    return architecture

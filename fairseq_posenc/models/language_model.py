@@ -1,0 +1,158 @@
+"""The language model ``transformer_lm_posenc`` and its architectures, one for each encoding and size."""
+
+import ast
+import dataclasses
+
+from fairseq.dataclass.utils import gen_parser_from_dataclass
+from fairseq.models import register_model, register_model_architecture
+from fairseq.models.transformer import Embedding, TransformerConfig
+from fairseq.models.transformer_lm import (
+    DEFAULT_MAX_TARGET_POSITIONS,
+    TransformerLanguageModel,
+    TransformerLanguageModelConfig,
+    base_lm_architecture,
+    transformer_lm_baevski_wiki103,
+)
+from fairseq.modules import AdaptiveInput, CharacterTokenEmbedder
+
+from fairseq_posenc.encodings import encoding_class
+from fairseq_posenc.models.architectures import register_architectures
+from fairseq_posenc.models.checks import check_adaptive, check_checkpoint, check_layers, check_stock_flags
+from fairseq_posenc.models.decoder import Decoder
+from fairseq_posenc.models.options import add_encoding_flags, settle_options
+from fairseq_posenc.models.stack import build_encodings
+
+SIDES = ("decoder",)
+
+
+def size(**settings):
+    """A fairseq architecture that sets these where the command line has not."""
+
+    def architecture(args):
+        for name, value in settings.items():
+            if getattr(args, name, None) is None:
+                setattr(args, name, value)
+        base_lm_architecture(args)
+
+    return architecture
+
+
+def transformer(layers, dim, heads, dropout):
+    """Layers of ``dim`` with feed-forward layers of 4 x ``dim`` and GELU, as all GPT-like models have."""
+    return size(
+        decoder_layers=layers,
+        decoder_embed_dim=dim,
+        decoder_ffn_embed_dim=4 * dim,
+        decoder_attention_heads=heads,
+        dropout=dropout,
+        attention_dropout=dropout,
+        activation_fn="gelu",
+    )
+
+
+#: tiny: trains on two cores. base: Chi et al. 2023, Table 7, who use no dropout; input and output embeddings are not
+#: shared, as their 162 M parameters tell. gpt2_medium: Sun et al. 2023, section 4.1 (fairseq's own architecture of that
+#: name is another, of 36 layers); dropout as in fairseq's GPT-2, since the paper gives none. wiki103: fairseq's, with
+#: adaptive input and softmax.
+SIZES = {
+    "tiny": transformer(layers=4, dim=128, heads=4, dropout=0.0),
+    "base": transformer(layers=12, dim=768, heads=12, dropout=0.0),
+    "gpt2_medium": transformer(layers=24, dim=1024, heads=16, dropout=0.1),
+    "wiki103": transformer_lm_baevski_wiki103,
+}
+
+
+@register_model("transformer_lm_posenc")
+class PositionEncodingLanguageModel(TransformerLanguageModel):
+    """fairseq's Transformer language model with a choice of positional encodings.
+
+    With ``--position-encoding sinusoidal`` or ``learned`` it is the stock model, weight for weight and output for
+    output.
+
+    Length: an encoding without a limit of its own takes samples as long as those that the task at hand reads
+    (``--tokens-per-sample``, ``--max-target-positions``), however long the training samples were. With a limit, such
+    as the rows of ``learned``, the model keeps it.
+    """
+
+    @classmethod
+    def hub_models(cls):
+        return {}
+
+    @classmethod
+    def add_args(cls, parser):
+        gen_parser_from_dataclass(parser, TransformerLanguageModelConfig(), delete_default=True)
+        add_encoding_flags(parser)
+
+    @classmethod
+    def build_model(cls, args, task):
+        base_lm_architecture(args)
+        settle_stock_flags(args)
+        settle_encoding(args)
+        check_layers(args, SIDES)
+        check_adaptive(args, len(task.source_dictionary))
+        if args.decoder_layers_to_keep:
+            args.decoder_layers = len(args.decoder_layers_to_keep.split(","))
+        if getattr(args, "max_target_positions", None) is None:
+            args.max_target_positions = getattr(args, "tokens_per_sample", None) or DEFAULT_MAX_TARGET_POSITIONS
+
+        embed_tokens = build_embedding(args, task.source_dictionary)
+        cfg = TransformerConfig.from_namespace(args)
+        encodings = build_encodings(cfg, "decoder", task.source_dictionary.pad())
+        decoder = Decoder(cfg, task.target_dictionary, embed_tokens, encodings, no_encoder_attn=True)
+        if decoder.embed_positions.max_positions is None:
+            decoder.max_target_positions = max(args.max_target_positions, sample_length(task))
+        return cls(decoder)
+
+    def load_state_dict(self, state_dict, strict=True, model_cfg=None, args=None):
+        check_checkpoint(self, state_dict)
+        return super().load_state_dict(state_dict, strict, model_cfg, args)
+
+
+def settle_stock_flags(args):
+    """Write fairseq's default of every flag that neither the command line nor the architecture has set."""
+    for field in dataclasses.fields(TransformerLanguageModelConfig):
+        # A default such as ${task.add_bos_token} belongs to another part of the configuration.
+        if not (hasattr(args, field.name) or str(field.default).startswith("${")):
+            setattr(args, field.name, field.default)
+
+
+def settle_encoding(args):
+    """Write the encoding and all its options into ``args``. Raises InputError on bad values."""
+    args.position_encoding = encoding_class(getattr(args, "position_encoding", None) or "sinusoidal").name
+    args.decoder_position_encoding = args.position_encoding
+    check_stock_flags(args, SIDES)
+    settle_options(args, {args.position_encoding})
+
+
+def build_embedding(args, dictionary):
+    """Token embeddings as fairseq's language model has them: a table, adaptive, or of characters."""
+    if args.character_embeddings:
+        return CharacterTokenEmbedder(
+            dictionary,
+            ast.literal_eval(args.character_filters),
+            args.character_embedding_dim,
+            args.decoder_embed_dim,
+            args.char_embedder_highway_layers,
+        )
+    if args.adaptive_input:
+        return AdaptiveInput(
+            len(dictionary),
+            dictionary.pad(),
+            args.decoder_input_dim,
+            args.adaptive_input_factor,
+            args.decoder_embed_dim,
+            [int(cutoff) for cutoff in args.adaptive_input_cutoff.split(",")],
+            args.quant_noise_pq,
+            args.quant_noise_pq_block_size,
+        )
+    return Embedding(len(dictionary), args.decoder_input_dim, dictionary.pad())
+
+
+def sample_length(task):
+    """The longest sample that ``task`` reads, in tokens; 0 where it does not say."""
+    settings = getattr(task, "args", None)
+    return getattr(settings, "max_target_positions", None) or getattr(settings, "tokens_per_sample", None) or 0
+
+
+register_model_architecture("transformer_lm_posenc", "transformer_lm_posenc")(base_lm_architecture)
+register_architectures("transformer_lm_posenc", "transformer_lm", SIZES)
