@@ -1,9 +1,9 @@
 """Draw saved results: STEM.png, STEM.pdf, and STEM.tsv with the numbers in them.
 
-What is drawn follows from the kind that a result names: cost (bench), grain, lengths. A TSV file with the columns of a
-kind is a result too, such as the STEM.tsv of an earlier figure, or pair, kernel_dim, bleu: BLEU by the dimension of
-PosNet's kernels. Several results of one kind are drawn side by side. --paper FILE, a TSV file, draws figures of a paper
-beside them, in panels of their own.
+What is drawn follows from the kind that a result names: cost (of bench), grain, lengths, table (of trained systems, by
+the dimension of PosNet's kernels). A TSV file with the columns of a kind is a result too, such as the STEM.tsv of an
+earlier figure; its column "result", if any, tells several results apart. Several results of one kind are drawn beside
+each other. --paper FILE, a TSV file as well, draws figures of a paper, in panels of their own.
 
   fairseq-posenc bench --measure forward --json forward.json
   fairseq-posenc plot forward.json --output figure2

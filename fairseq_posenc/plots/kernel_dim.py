@@ -1,12 +1,30 @@
-"""BLEU by the dimension of PosNet's kernels: Figure 3 of Zhang et al. (2023)."""
+"""BLEU by the dimension of PosNet's kernels, from a table of trained systems: Figure 3 of Zhang et al. (2023)."""
 
+import re
 from statistics import mean
 
+from fairseq_posenc.errors import InputError
 from fairseq_posenc.plots.rows import groups
 from fairseq_posenc.plots.style import line_styles, name_result, panels, styled
 
 COLUMNS = {"pair": str, "kernel_dim": int, "bleu": float}
 REQUIRED = ("pair", "kernel_dim", "bleu")
+
+OPTION = re.compile(r"--posnet-dim[ =](\d+)")
+
+
+def rows(record):
+    """Return a row for each training, with the kernel dimension that its system's ``options`` give."""
+    found = []
+    for pair, table in record["pairs"].items():
+        for system in table["systems"]:
+            given = OPTION.search(system.get("options") or "")
+            if given:
+                numbers = {"pair": pair, "kernel_dim": int(given[1])}
+                found += [{**numbers, "bleu": training["bleu"]} for training in system["trainings"]]
+    if not found:
+        raise InputError("no system of the table has --posnet-dim, so there is no BLEU by kernel dimension to draw")
+    return found
 
 
 @styled

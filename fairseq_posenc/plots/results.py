@@ -9,7 +9,7 @@ from fairseq_posenc.plots import cost, grain, kernel_dim, lengths
 from fairseq_posenc.plots.rows import read_tsv, typed
 
 # Kind -> module with COLUMNS, REQUIRED, rows(record) and draw({label: rows}).
-KINDS = {"cost": cost, "grain": grain, "lengths": lengths, "kernel-dim": kernel_dim}
+KINDS = {"cost": cost, "grain": grain, "lengths": lengths, "table": kernel_dim}
 
 
 def read_results(paths, paper_path=None):
@@ -58,6 +58,8 @@ def read_json_result(path):
         raise InputError(f"{path} {says}; known kinds: {', '.join(KINDS)}")
     try:
         return kind, {None: KINDS[kind].rows(record)}
+    except InputError as error:
+        raise InputError(f"{path}: {error}") from None
     except (KeyError, TypeError, AttributeError, ValueError) as error:
         raise InputError(f"{path} is no complete {kind} result ({error!r}); write it again") from None
 

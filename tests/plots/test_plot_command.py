@@ -39,8 +39,27 @@ LENGTHS = {
 }
 for _bucket, _score in zip(LENGTHS["buckets"], (25.25, 12.5)):
     _bucket["scores"]["rope"] = {"bleu": _score, "chrf++": 2 * _score, "length_ratio": 0.98}
-RECORDS = {"cost": COST, "grain": GRAIN, "lengths": LENGTHS}
-KERNEL_DIM = "pair\tkernel_dim\tbleu\nen-de\t128\t27.5\nen-de\t16\t26.25\nen-de\t128\t27.0\nen-fr\t16\t40.5\n"
+
+
+def table(name, options, *bleus):
+    return {"name": name, "options": options, "trainings": [{"bleu": bleu} for bleu in bleus]}
+
+
+TABLE = {
+    "kind": "table",
+    "pairs": {
+        "en-de": {
+            "systems": [
+                table("posnet-embed-128", "--posnet-dim 128 --posnet-max-positions 256", 27.5, 27.0),
+                table("posnet-embed-16", "--posnet-dim=16", 26.25),
+                table("sinusoidal", None, 20.0),
+            ]
+        },
+        "en-fr": {"systems": [table("posnet-embed-16", "--posnet-dim 16", 40.5)]},
+    },
+}
+RECORDS = {"cost": COST, "grain": GRAIN, "lengths": LENGTHS, "table": TABLE}
+TABLE_TSV = "pair\tkernel_dim\tbleu\nen-de\t128\t27.5\nen-de\t128\t27.0\nen-de\t16\t26.25\nen-fr\t16\t40.5\n"
 
 # The numbers that the files of figures must hold, as text and in order.
 COST_TSV = """result\tmeasure\tsystem\tvalue\tlow\thigh\tunit
@@ -62,18 +81,14 @@ def results(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     for kind, record in RECORDS.items():
         (tmp_path / f"{kind}.json").write_text(json.dumps(record), encoding="utf-8")
-    (tmp_path / "kernel-dim.tsv").write_text(KERNEL_DIM)
+    (tmp_path / "table.tsv").write_text(TABLE_TSV)
     return tmp_path
-
-
-def file_of(kind):
-    return f"{kind}.json" if kind in RECORDS else f"{kind}.tsv"
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_kind_is_drawn(results, kind, capsys):
     before = set(results.iterdir())
-    assert main(["plot", file_of(kind), "--output", "figure"]) == 0
+    assert main(["plot", f"{kind}.json", "--output", "figure"]) == 0
     written = ["figure.tsv", "figure.png", "figure.pdf"]
     assert capsys.readouterr().out.split() == written
     assert {path.name for path in set(results.iterdir()) - before} == set(written)
@@ -87,20 +102,23 @@ def test_the_tsv_holds_the_numbers_of_the_result(results):
         assert main(["plot", f"{kind}.json", "--output", f"figure-{kind}"]) == 0
     assert (results / "figure-cost.tsv").read_text() == COST_TSV
     assert (results / "figure-lengths.tsv").read_text() == LENGTHS_TSV
+    lines = TABLE_TSV.split("\n")
+    with_name = [f"{'table' if number else 'result'}\t{line}" for number, line in enumerate(lines[:-1])] + [""]
+    assert (results / "figure-table.tsv").read_text().split("\n") == with_name
     grain = (results / "figure-grain.tsv").read_text().split("\n")
     assert [grain[1], grain[9]] == GRAIN_LINES and len(grain) == 11
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_tsv_draws_the_same_figure_again(results, kind):
-    main(["plot", file_of(kind), "--output", "first"])
+    main(["plot", f"{kind}.json", "--output", "first"])
     assert main(["plot", "first.tsv", "--output", "second"]) == 0
     for form in ("tsv", "png", "pdf"):
         assert (results / f"first.{form}").read_bytes() == (results / f"second.{form}").read_bytes()
 
 
 def draw(kind, **options):
-    return KINDS[kind].draw(read_results([file_of(kind)], **options)[1])
+    return KINDS[kind].draw(read_results([f"{kind}.json"], **options)[1])
 
 
 def test_bars_are_the_medians_and_whiskers_the_quartiles(results):
@@ -127,7 +145,7 @@ def test_lines_go_through_the_numbers(results):
 
 
 def test_several_trainings_of_a_kernel_dimension_are_averaged(results):
-    german, french = draw("kernel-dim").axes
+    german, french = draw("table").axes
     assert german.lines[0].get_xdata().tolist() == [16, 128] and german.lines[0].get_ydata().tolist() == [26.25, 27.25]
     assert french.lines[0].get_ydata().tolist() == [40.5]
     (whiskers,) = german.collections
@@ -172,7 +190,8 @@ def test_results_are_told_apart(results):
     assert [rows[0]["value"] for rows in found.values()] == [2.0, 9.0]
 
 
-UNKNOWN = {**COST, "kind": "table"}
+UNKNOWN = {**COST, "kind": "tables"}
+NO_DIM = {"kind": "table", "pairs": {"en-de": {"systems": [table("none", None, 20.0)]}}}
 NO_KIND = {key: value for key, value in COST.items() if key != "kind"}
 INCOMPLETE = {**GRAIN, "grains": {"bleu": [{"n": 1}]}}
 
@@ -183,7 +202,7 @@ INCOMPLETE = {**GRAIN, "grains": {"bleu": [{"n": 1}]}}
         (
             "bad.json",
             json.dumps(UNKNOWN),
-            "bad.json holds 'table', which is no kind that can be drawn; known kinds: cost",
+            "bad.json holds 'tables', which is no kind that can be drawn; known kinds: cost",
         ),
         ("bad.json", json.dumps(NO_KIND), "bad.json names no kind of result"),
         ("bad.json", "[1]", "bad.json names no kind of result"),
@@ -192,6 +211,7 @@ INCOMPLETE = {**GRAIN, "grains": {"bleu": [{"n": 1}]}}
         ("bad.json", "{", "bad.json is not JSON"),
         ("bad.json", b"\xff\xfe", "bad.json is not JSON"),
         ("bad.json", json.dumps(INCOMPLETE), "bad.json is no complete grain result (KeyError"),
+        ("bad.json", json.dumps(NO_DIM), "bad.json: no system of the table has --posnet-dim"),
         ("bad.json", json.dumps(GRAIN), "cost.json holds cost but bad.json grain"),
         ("bad.tsv", "a\tb\n1\t2\n", "bad.tsv has the columns a, b, which are of no kind; needed: cost: measure"),
         ("bad.tsv", "pair\tkernel_dim\tbleu\n", "bad.tsv has a header but no rows"),
@@ -214,10 +234,10 @@ def test_bad_results_end_in_one_line(results, capsys, name, content, message):
     ("words", "message"),
     [
         (["cost.json", "--output", "no/such/stem"], "the folder"),
-        (["kernel-dim.tsv", "--output", "kernel-dim"], "would overwrite the input kernel-dim.tsv"),
+        (["table.tsv", "--output", "table"], "would overwrite the input table.tsv"),
         (
-            ["cost.json", "--paper", "kernel-dim.tsv", "--output", "x"],
-            "cost.json holds cost but kernel-dim.tsv kernel-dim",
+            ["cost.json", "--paper", "table.tsv", "--output", "x"],
+            "cost.json holds cost but table.tsv table",
         ),
         (["cost.json", "cost.json", "--output", "x"], "cost.json is given twice"),
         (["missing.json", "--output", "x"], "cannot read missing.json"),
@@ -229,4 +249,4 @@ def test_mistakes_end_in_one_line(results, capsys, words, message):
     assert main(["plot", *words]) == 2
     error = capsys.readouterr().err
     assert error.count("\n") == 1 and message in error
-    assert (results / "kernel-dim.tsv").read_text() == KERNEL_DIM and not list(results.glob("x.*"))
+    assert (results / "table.tsv").read_text() == TABLE_TSV and not list(results.glob("x.*"))
