@@ -1,5 +1,21 @@
 """All patches; importing this package registers them, and imports neither torch nor numpy nor fairseq."""
 
-from fairseq_compat.patches import checkpoints, command_line, dataclass_defaults, devices, encoder, numpy_names
+from fairseq_compat.patches import (
+    checkpoints,
+    command_line,
+    dataclass_defaults,
+    devices,
+    encoder,
+    language_models,
+    numpy_names,
+)
 
-__all__ = ["checkpoints", "command_line", "dataclass_defaults", "devices", "encoder", "numpy_names"]
+__all__ = [
+    "checkpoints",
+    "command_line",
+    "dataclass_defaults",
+    "devices",
+    "encoder",
+    "language_models",
+    "numpy_names",
+]

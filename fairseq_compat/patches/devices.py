@@ -67,3 +67,25 @@ def ddp_on_cpu(module):
             super().__init__(module, *args, **options)
 
     module.DistributedDataParallel = DistributedDataParallel
+
+
+@patch(
+    "process_group_at_exit",
+    "fairseq.distributed.utils",
+    fault="several processes: at the end of a good run, now and then: terminate called without an active exception",
+    since="fairseq itself, which leaves the threads of its process group running",
+)
+def process_group_at_exit(module):
+    """End the process group when its run has ended well; after a failure other processes may still be in it."""
+    stock = module.distributed_main
+
+    @functools.wraps(stock)
+    def distributed_main(*args, **options):
+        result = stock(*args, **options)
+        if module.dist.is_initialized():
+            # fairseq keeps a group on this function; a group that is still referred to keeps its threads.
+            vars(module.get_global_group).pop("_global_group", None)
+            module.dist.destroy_process_group()
+        return result
+
+    module.distributed_main = distributed_main

@@ -30,9 +30,9 @@ def send_between_processes(**variables):
         "from fairseq.distributed.utils import broadcast_object, get_global_group\n"
         "dist.init_process_group('gloo')\n"
         "sent = OmegaConf.create({'lr': [0.5]}) if dist.get_rank() == 0 else None\n"
-        "group = dist.group.WORLD\n"
-        "got = broadcast_object(sent, src_rank=0, group=group, dist_device=torch.device('cpu'))\n"
-        "assert got == {'lr': [0.5]}"
+        "got = broadcast_object(sent, src_rank=0, group=dist.group.WORLD, dist_device=torch.device('cpu'))\n"
+        "assert got == {'lr': [0.5]}\n"
+        "dist.destroy_process_group()"
     )
     return torchrun("--no-python", BIN / "python", "-c", code, **variables)
 
@@ -122,6 +122,22 @@ def wrap_for_default_ddp(tmp_path, **variables):
     return python(code, tmp_path, **variables)
 
 
+def end_a_distributed_run(tmp_path, **variables):
+    code = (
+        "import sys, torch\n"
+        "from fairseq.dataclass.configs import FairseqConfig\n"
+        "from fairseq.distributed.utils import distributed_main\n"
+        "config = FairseqConfig()\n"
+        "config.common.cpu, config.common.tpu = True, False\n"
+        "training = config.distributed_training\n"
+        "training.distributed_init_method = f'file://{sys.argv[1]}/store'\n"
+        "training.distributed_world_size, training.distributed_rank, training.distributed_backend = 1, 0, 'gloo'\n"
+        "distributed_main(0, lambda config: None, config, {})\n"
+        "assert not torch.distributed.is_initialized(), 'its threads still run'"
+    )
+    return python(code, tmp_path, **variables)
+
+
 def generate_padded(data, checkpoint, **variables):
     options = ("--path", checkpoint, "--beam", "1", "--max-len-b", "15", "--batch-size", "20")
     return fairseq("generate", data, *options, **variables)
@@ -149,6 +165,15 @@ def blocks_of_sentences(**variables):
     return python(code, **variables)
 
 
+def evaluate_what_is_too_long(lm_data, language_model, **variables):
+    """The model has 32 positions, and all 20 sentences fit into one sample of 140 tokens."""
+    path = language_model / "checkpoint_last.pt"
+    result = fairseq("eval-lm", lm_data, "--path", path, "--gen-subset", "test", **variables)
+    told = "1 of 1 samples are longer than the model's 32 positions (the longest has 140 tokens)" in result.stderr
+    result.returncode = int(not told)
+    return result
+
+
 def length_buckets(**variables):
     """What --num-batch-buckets 2 does with the lengths 1 to 9."""
     code = "from fairseq.data.data_utils import get_buckets; assert get_buckets(range(1, 10), 2).tolist() == [5, 9]"
@@ -169,10 +194,12 @@ CHECKS = {
     "bf16_without_tpu": (train_bf16, "xm"),
     "half_precision_without_cuda": (copy_parameters_to_fp32, "CUDA"),
     "ddp_on_cpu": (wrap_for_default_ddp, "device_ids"),
+    "process_group_at_exit": (end_a_distributed_run, "its threads still run"),
     "no_encoder_fast_path": (generate_padded, "Mask Type should be defined"),
     "plain_torch_version": (build_encoder_with_a_vendor_build, "invalid literal for int()"),
     "numpy_removed_names": (blocks_of_sentences, "has no attribute 'compat'"),
     "numpy_percentile": (length_buckets, "interpolation"),
+    "eval_lm_skips_silently": (evaluate_what_is_too_long, "Perplexity: 1.00"),
 }
 
 
