@@ -1,0 +1,182 @@
+"""Numbers that the papers and the authors' code give."""
+
+import math
+
+import pytest
+import torch
+
+from fairseq_posenc.encodings import Stack, encoding_class
+from fairseq_posenc.errors import InputError
+from tests.encodings.cases import t5_bucket
+
+CPU = torch.device("cpu")
+
+
+def build(name, heads=8, model_dim=512, causal=True, **options):
+    return encoding_class(name)(Stack(model_dim, heads, causal=causal), **options)
+
+
+def row(encoding, distances):
+    """The bias (H, distances) of the last query, from distance 0 on."""
+    return encoding.bias(range(distances - 1, distances), range(distances), CPU)[:, 0].flip(1)
+
+
+@pytest.mark.parametrize(
+    ("heads", "exponents"),
+    [
+        (8, [1, 2, 3, 4, 5, 6, 7, 8]),
+        (12, [1, 2, 3, 4, 5, 6, 7, 8, 0.5, 1.5, 2.5, 3.5]),
+        (16, [0.5 * n for n in range(1, 17)]),
+    ],
+)
+def test_alibi_slopes_of_the_authors(heads, exponents):
+    slopes = build("alibi", heads, heads * 8).slopes.flatten()
+    torch.testing.assert_close(slopes, torch.tensor([2.0**-h for h in exponents]))
+
+
+def test_alibi_variants_of_the_sandwich_paper():
+    twelve = build("alibi", 12, 96, slopes="geometric").slopes.flatten()
+    torch.testing.assert_close(twelve, torch.tensor([2 ** (-8 * n / 12) for n in range(1, 13)]))
+    for shift in (-3, 0, 2, 4, 6, 8):
+        shifted = build("alibi", shift=float(shift)).slopes
+        torch.testing.assert_close(shifted, build("alibi").slopes / 2**shift)
+    for exponent in (0, 2, 4, 6, 8):
+        assert build("alibi", same_exponent=float(exponent)).slopes.eq(2.0**-exponent).all()
+    with pytest.raises(InputError, match="contradicts"):
+        build("alibi", same_exponent=2.0, slopes="geometric")
+
+
+def test_split_encoder_heads_see_one_direction_each():
+    bias = build("alibi", heads=4, model_dim=32, causal=False, encoder="split").bias(range(6), range(6), CPU)
+    weights = bias.softmax(-1)
+    for head in range(4):
+        hidden = weights[head].triu(1) if head % 2 == 0 else weights[head].tril(-1)
+        assert hidden.eq(0).all()
+        assert weights[head].diagonal().gt(0).all()
+
+
+@pytest.mark.parametrize("first", [0, 1])
+def test_sandwich_equals_a_double_loop(first):
+    dim, heads = 128, 4
+    ours = row(build("sandwich", heads, 64, index_base=("zero", "one")[first]), 300)
+    for distance in (0, 1, 2, 17, 299):
+        for n in range(1, heads + 1):
+            total = 0
+            for i in range(first, dim // 2 + first):
+                total += math.cos(distance / 10000 ** (2 * i / dim))
+            expected = (total - dim / 2) / (8 * n / heads)
+            assert ours[n - 1, distance].item() == pytest.approx(expected, abs=1e-4)
+
+
+def test_sandwich_follows_the_log_curve_of_the_paper():
+    """Least squares over 8,192 distances for d = 128, h = 8; the paper prints -0.825 and -0.8 (Figure 9)."""
+    bias = row(build("sandwich", heads=1, model_dim=64), 8192)[0].double()
+    logs = torch.arange(1, 8193, dtype=torch.float64).log()
+    slope, offset = torch.linalg.lstsq(torch.stack([logs, torch.ones_like(logs)], 1), bias[:, None]).solution.flatten()
+    assert slope.item() == pytest.approx(-0.83, abs=0.01)
+    assert offset.item() == pytest.approx(-0.80, abs=0.02)
+
+
+def test_smoothed_sandwich_of_50_recent_points():
+    """Footnote 7: the preset "recent" is the least-squares fit to the 50 nearest distances."""
+    bias = row(build("sandwich", heads=1, model_dim=64), 50)[0].double()
+    logs = torch.arange(1, 51, dtype=torch.float64).log()
+    slope, offset = torch.linalg.lstsq(torch.stack([logs, torch.ones_like(logs)], 1), bias[:, None]).solution.flatten()
+    recent = row(build("sandwich-smoothed", heads=1, model_dim=64, fit="recent"), 50)[0].double()
+    torch.testing.assert_close(recent, slope * logs + offset, atol=0.03, rtol=0)
+
+
+def test_t5_buckets_at_their_edges():
+    """32 buckets up to 128: causal ones begin at 16, 18.2.., the last at 112.3; in the encoder 16 each way."""
+    encoding = build("t5", heads=2, model_dim=16)
+    with torch.no_grad():
+        encoding.weight[:] = torch.arange(32).unsqueeze(1)
+    assert row(encoding, 300)[0].tolist() == [t5_bucket(distance, 32, 128) for distance in range(300)]
+    assert [t5_bucket(distance, 32, 128) for distance in (15, 16, 18, 19, 112, 113, 10_000)] == [
+        15,
+        16,
+        16,
+        17,
+        30,
+        31,
+        31,
+    ]
+    encoder = build("t5", heads=2, model_dim=16, causal=False)
+    with torch.no_grad():
+        encoder.weight[:] = torch.arange(32).unsqueeze(1)
+    bias = encoder.bias(range(200), range(200), CPU)[0]
+    for i, j in [(0, 0), (5, 0), (0, 5), (64, 0), (0, 64), (199, 0), (0, 199)]:
+        assert bias[i, j] == t5_bucket(abs(i - j), 16, 128) + (16 if j > i else 0)
+
+
+def test_kerple_starts_in_its_range_and_cannot_leave_it():
+    torch.manual_seed(3)
+    log, power = build("kerple-log", 500, 500), build("kerple-power", 500, 500)
+    for encoding in (log, power):
+        assert 0.01 < encoding.r1.min() < 0.1 and 1.9 < encoding.r1.max() < 2
+        assert 0.009 < encoding.r2.min() < 0.05 and 0.95 < encoding.r2.max() < 1
+        with torch.no_grad():
+            encoding.free_r1.fill_(-50.0)
+            encoding.free_r2.fill_(50.0)
+        assert encoding.r1.min() > 0
+        assert row(encoding, 1000).isfinite().all()
+    assert power.r2.max() <= 2
+
+
+def test_adaptive_t5_rates_start_between_1_and_15():
+    encoding = build("adaptive-t5", 500, 500, causal=False)
+    for rate in encoding.rates.values():
+        assert 1 < rate.min() < 1.5 and 14.5 < rate.max() < 15
+    assert [tuple(weight.shape[1:]) for weight in encoding.networks["past"].weights] == [(1, 16), (16, 4), (4, 1)]
+
+
+def test_xpos_decay_of_the_paper():
+    """zeta = (2i/d + 0.4) / 1.4; 512 positions apart a pair has decayed once."""
+    encoding = build("xpos", heads=1, model_dim=8)
+    zeta = torch.tensor([(2 * i / 8 + 0.4) / 1.4 for i in range(4)])
+    ones = torch.ones(1, 1, 1, 8)
+    q, k = encoding.decay(ones, ones.expand(-1, -1, 513, -1), range(512, 513), range(513))
+    torch.testing.assert_close((q * k[:, :, :1])[0, 0, 0], zeta.repeat_interleave(2))
+    torch.testing.assert_close((q * k[:, :, -1:])[0, 0, 0], torch.ones(8))
+
+
+def test_xpos_stays_in_range_of_fp16():
+    """Centred on the keys, both factors fit for twice as many positions as from their beginning."""
+    encoding = build("xpos", heads=1, model_dim=64).half()
+    ones = torch.ones(1, 1, 8192, 64, dtype=torch.float16)
+    assert all(x.isfinite().all() for x in encoding.decay(ones, ones, range(8192), range(8192)))
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "parts"),
+    [
+        ("shaw", {"clip": 0}, "--shaw-clip must be at least 1, but is 0"),
+        ("t5", {"buckets": 7}, "--t5-buckets must be even and at least 4, but is 7"),
+        ("t5", {"max_distance": 8}, "--t5-max-distance 8 is not beyond the 8 distances"),
+        ("adaptive-t5", {"hidden": 0}, "--adaptive-t5-hidden must be at least 1, but is 0"),
+        ("adaptive-t5", {"second_hidden": 0}, "--adaptive-t5-second-hidden must be at least 1"),
+        ("adaptive-t5", {"dropout": 1.0}, "--adaptive-t5-dropout must be in [0, 1), but is 1.0"),
+        ("sandwich", {"dim": 7}, "--sandwich-dim must be even and at least 2, but is 7"),
+        ("posnet-attn", {"max_positions": 0}, "--posnet-attn-max-positions must be at least 1, but is 0"),
+        ("posnet-attn", {"dropout": -0.1}, "--posnet-attn-dropout must be in [0, 1), but is -0.1"),
+        ("rope", {"base": 0.0}, "--rope-base must be above 0, but is 0.0"),
+        ("rope", {"fraction": 0.3}, "--rope-fraction 0.3 of the head dimension 64 is 19.2"),
+        ("xpos", {"gamma": 0.0}, "--xpos-gamma must be above 0, but is 0.0"),
+        ("xpos", {"scale_base": -1.0}, "--xpos-scale-base must be above 0, but is -1.0"),
+    ],
+)
+def test_bad_options_are_one_line(name, options, parts):
+    with pytest.raises(InputError) as caught:
+        build(name, causal=False, **options)
+    assert parts in str(caught.value) and "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("name", ["rope", "xpos"])
+def test_odd_head_dimension_cannot_be_turned(name):
+    with pytest.raises(InputError, match="head dimension (is )?13.*(pair|even)"):
+        build(name, heads=2, model_dim=26)
+
+
+def test_split_needs_two_heads():
+    with pytest.raises(InputError, match="--alibi-encoder split needs at least 2"):
+        build("alibi", heads=1, model_dim=8, causal=False, encoder="split")
