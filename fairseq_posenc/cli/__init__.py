@@ -20,6 +20,7 @@ COMMANDS = {
     "lengths": ("fairseq_posenc.cli.lengths", "BLEU and chrF++ by the length of the source sentence"),
     "bench": ("fairseq_posenc.cli.bench", "speed and memory of the encodings relative to stock fairseq"),
     "plot": ("fairseq_posenc.cli.plot", "figures of saved results: PNG, PDF, and TSV with the numbers"),
+    "draw": ("fairseq_posenc.cli.draw", "figures of what encodings do at every distance"),
 }
 
 

@@ -5,11 +5,11 @@ from collections import Counter
 from pathlib import Path
 
 from fairseq_posenc.errors import InputError
-from fairseq_posenc.plots import cost, grain, kernel_dim, lengths
+from fairseq_posenc.plots import cost, encoding, grain, kernel_dim, lengths
 from fairseq_posenc.plots.rows import read_tsv, typed
 
-# Kind -> module with COLUMNS, REQUIRED, rows(record) and draw({label: rows}).
-KINDS = {"cost": cost, "grain": grain, "lengths": lengths, "table": kernel_dim}
+# Kind -> module with COLUMNS, REQUIRED, draw({label: rows}) and, where JSON files hold that kind, rows(record).
+KINDS = {"cost": cost, "grain": grain, "lengths": lengths, "table": kernel_dim, "encoding": encoding}
 
 
 def read_results(paths, paper_path=None):

@@ -61,6 +61,17 @@ TABLE = {
 RECORDS = {"cost": COST, "grain": GRAIN, "lengths": LENGTHS, "table": TABLE}
 TABLE_TSV = "pair\tkernel_dim\tbleu\nen-de\t128\t27.5\nen-de\t128\t27.0\nen-de\t16\t26.25\nen-fr\t16\t40.5\n"
 
+# An encoding with two heads in the encoder; in the decoder they are equal.
+ENCODING_TSV = """encoding\tside\tweights\tmeasure\thead\tdistance\tvalue
+t5\tencoder\tinitial\tbias\t1\t-1\t0.5
+t5\tencoder\tinitial\tbias\t1\t0\t0.25
+t5\tencoder\tinitial\tbias\t2\t-1\t-0.5
+t5\tencoder\tinitial\tbias\t2\t0\t0.0
+t5\tdecoder\tinitial\tbias\t\t0\t1.5
+t5\tdecoder\tinitial\tbias\t\t1\t1.0
+"""
+FILES = {**{kind: f"{kind}.json" for kind in RECORDS}, "encoding": "encoding.tsv"}
+
 # The numbers that the files of figures must hold, as text and in order.
 COST_TSV = """result\tmeasure\tsystem\tvalue\tlow\thigh\tunit
 cost\tforward\tstock\t2.0\t1.9\t2.2\ts
@@ -82,13 +93,14 @@ def results(tmp_path, monkeypatch):
     for kind, record in RECORDS.items():
         (tmp_path / f"{kind}.json").write_text(json.dumps(record), encoding="utf-8")
     (tmp_path / "table.tsv").write_text(TABLE_TSV)
+    (tmp_path / "encoding.tsv").write_text(ENCODING_TSV)
     return tmp_path
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_kind_is_drawn(results, kind, capsys):
     before = set(results.iterdir())
-    assert main(["plot", f"{kind}.json", "--output", "figure"]) == 0
+    assert main(["plot", FILES[kind], "--output", "figure"]) == 0
     written = ["figure.tsv", "figure.png", "figure.pdf"]
     assert capsys.readouterr().out.split() == written
     assert {path.name for path in set(results.iterdir()) - before} == set(written)
@@ -99,7 +111,7 @@ def test_every_kind_is_drawn(results, kind, capsys):
 
 def test_the_tsv_holds_the_numbers_of_the_result(results):
     for kind in RECORDS:
-        assert main(["plot", f"{kind}.json", "--output", f"figure-{kind}"]) == 0
+        assert main(["plot", FILES[kind], "--output", f"figure-{kind}"]) == 0
     assert (results / "figure-cost.tsv").read_text() == COST_TSV
     assert (results / "figure-lengths.tsv").read_text() == LENGTHS_TSV
     lines = TABLE_TSV.split("\n")
@@ -111,14 +123,14 @@ def test_the_tsv_holds_the_numbers_of_the_result(results):
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_tsv_draws_the_same_figure_again(results, kind):
-    main(["plot", f"{kind}.json", "--output", "first"])
+    main(["plot", FILES[kind], "--output", "first"])
     assert main(["plot", "first.tsv", "--output", "second"]) == 0
     for form in ("tsv", "png", "pdf"):
         assert (results / f"first.{form}").read_bytes() == (results / f"second.{form}").read_bytes()
 
 
 def draw(kind, **options):
-    return KINDS[kind].draw(read_results([f"{kind}.json"], **options)[1])
+    return KINDS[kind].draw(read_results([FILES[kind]], **options)[1])
 
 
 def test_bars_are_the_medians_and_whiskers_the_quartiles(results):
@@ -142,6 +154,16 @@ def test_lines_go_through_the_numbers(results):
     line = next(line for line in scores.lines if line.get_label() == "rope")
     assert (line.get_xdata().tolist(), line.get_ydata().tolist()) == ([7.5, 31.0], [25.25, 12.5])
     assert [(bar.get_x(), bar.get_width(), bar.get_height()) for bar in counts.patches] == [(0.5, 10, 4), (10.5, 21, 1)]
+
+
+def test_heads_have_a_line_each_unless_they_are_equal(results):
+    encoder, decoder = draw("encoding").axes
+    assert encoder.get_title(loc="left") == "t5, encoder (untrained)"
+    lines = [(line.get_label(), line.get_xdata().tolist(), line.get_ydata().tolist()) for line in encoder.lines]
+    assert lines == [("head 1", [-1, 0], [0.5, 0.25]), ("head 2", [-1, 0], [-0.5, 0.0])]
+    (line,) = decoder.lines
+    assert (line.get_xdata().tolist(), line.get_ydata().tolist()) == ([0, 1], [1.5, 1.0])
+    assert not line.get_label().startswith("head")
 
 
 def test_several_trainings_of_a_kernel_dimension_are_averaged(results):
@@ -170,13 +192,15 @@ def test_the_papers_figures_have_panels_of_their_own(results):
     assert [bar.get_width() for bar in theirs.patches] == [6.3, 6.8]
 
 
-@pytest.mark.parametrize("kind", ["grain", "lengths"])
+@pytest.mark.parametrize("kind", ["grain", "lengths", "encoding"])
 def test_the_legend_covers_nothing(results, kind):
     figure = draw(kind)
     FigureCanvasAgg(figure).draw()
     (legend,) = figure.legends
     box = legend.get_window_extent()
-    assert [text.get_text() for text in legend.get_texts()] == ["rope"]
+    assert [text.get_text() for text in legend.get_texts()] == (
+        ["head 1", "head 2"] if kind == "encoding" else ["rope"]
+    )
     assert not any(box.overlaps(panel.get_tightbbox()) for panel in figure.axes)
 
 

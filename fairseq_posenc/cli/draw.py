@@ -1,0 +1,61 @@
+"""Draw what encodings do at every distance, read from the encodings themselves: STEM.png, STEM.pdf, STEM.tsv.
+
+For encodings of the scores: the bias, or the score of a query and a key of ones relative to that at distance 0. For
+encodings of embeddings or values: how the cosine of a vector at position 0 and the same at position n falls. One line a
+head where heads differ; encoder (both directions) and decoder (the past).
+
+Encodings have their default options and initial weights; with --checkpoint those of a trained model.
+
+  fairseq-posenc draw alibi t5 --heads 8 --output biases
+  fairseq-posenc draw --checkpoint checkpoint_best.pt --output trained
+"""
+
+from fairseq_posenc.encodings import encoding_class, encoding_names
+from fairseq_posenc.errors import InputError
+
+
+def add_arguments(parser):
+    parser.add_argument("names", nargs="*", metavar="NAME", help="encodings")
+    parser.add_argument("--heads", type=int, metavar="H", help="attention heads (default: 8)")
+    parser.add_argument("--distance", type=int, default=64, metavar="N", help="largest distance (default: %(default)s)")
+    parser.add_argument("--checkpoint", metavar="FILE", help="draw the encodings of this model instead")
+    parser.add_argument("--layer", type=int, metavar="K", help="layer of the checkpoint (default: 1)")
+    parser.add_argument("--output", required=True, metavar="STEM", help="where to write, without an ending")
+
+
+def run(args):
+    names = [encoding_class(name).name for name in dict.fromkeys(args.names)]
+    check(args, names)
+    # PyTorch takes seconds to import; and without matplotlib there is help all the same.
+    from fairseq_posenc.analysis import by_distance
+    from fairseq_posenc.plots.encoding import draw, rows_of
+    from fairseq_posenc.plots.save import check_stem, save_figure
+
+    check_stem(args.output)
+    if args.checkpoint:
+        encodings = by_distance.trained(args.checkpoint, 1 if args.layer is None else args.layer)
+    else:
+        encodings = by_distance.untrained(names, 8 if args.heads is None else args.heads, args.distance)
+    rows = []
+    for encoding, side in encodings:
+        weights = "trained" if args.checkpoint else "initial"
+        if not any(True for _ in encoding.parameters()):
+            weights = "fixed"
+        rows += rows_of(encoding.name, side, weights, by_distance.curves(encoding, args.distance))
+    for path in save_figure(args.output, draw({"": rows}), rows):
+        print(path)
+
+
+def check(args, names):
+    """Raise InputError for options that do not go together, or numbers out of range."""
+    if args.checkpoint and (names or args.heads is not None):
+        given = " ".join(names) or f"--heads {args.heads}"
+        raise InputError(f"--checkpoint says which encodings and how many heads there are; leave out {given}")
+    if not args.checkpoint and args.layer is not None:
+        raise InputError(f"--layer {args.layer} needs --checkpoint: before training, all layers are alike")
+    if not args.checkpoint and not names:
+        raise InputError(f"give encodings, or --checkpoint; known encodings: {', '.join(encoding_names())}")
+    for option in ("heads", "distance"):
+        value = getattr(args, option)
+        if value is not None and value < 1:
+            raise InputError(f"--{option} must be at least 1, but is {value}")
