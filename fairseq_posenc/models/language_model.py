@@ -2,6 +2,7 @@
 
 import ast
 import dataclasses
+from argparse import Namespace
 
 from fairseq.dataclass.utils import gen_parser_from_dataclass
 from fairseq.models import register_model, register_model_architecture
@@ -14,6 +15,7 @@ from fairseq.models.transformer_lm import (
     transformer_lm_baevski_wiki103,
 )
 from fairseq.modules import AdaptiveInput, CharacterTokenEmbedder
+from omegaconf import OmegaConf
 
 from fairseq_posenc.encodings import encoding_class
 from fairseq_posenc.models.architectures import register_architectures
@@ -85,6 +87,8 @@ class PositionEncodingLanguageModel(TransformerLanguageModel):
 
     @classmethod
     def build_model(cls, args, task):
+        if OmegaConf.is_config(args):  # what a checkpoint of stock fairseq holds
+            args = Namespace(**OmegaConf.to_container(args, enum_to_str=True))
         base_lm_architecture(args)
         settle_stock_flags(args)
         settle_encoding(args)

@@ -33,6 +33,12 @@ def stock(command, *words, **options):
     return run(BIN / command, *words, "--user-dir", ROOT / "fairseq_posenc", **options)
 
 
+def one_line(out):
+    """The last line of the output; there must be no traceback before it."""
+    assert "Traceback" not in out
+    return out.strip().split("\n")[-1]
+
+
 @pytest.fixture(scope="session")
 def corpus(tmp_path_factory):
     """Binarised sentences w1 w2 .. -> reversed, of 3 to 9 words out of 12."""
