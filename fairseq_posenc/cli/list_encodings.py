@@ -4,6 +4,17 @@ import json
 
 from fairseq_posenc.encodings import Stack, encoding_class, encoding_names
 
+#: Hook of an encoding -> what it changes.
+PLACES = {
+    "embed": "embeddings",
+    "rotate": "queries and keys",
+    "decay": "queries and keys",
+    "scores": "scores",
+    "bias": "scores",
+    "mix": "values",
+    "values": "values",
+}
+
 
 def add_arguments(parser):
     parser.add_argument("--json", action="store_true", help="print JSON instead of a table")
@@ -17,14 +28,11 @@ def run(args):
 def describe(name):
     """What the encoding says about itself, as a dict for the table and for JSON."""
     encoding = encoding_class(name)
-    acts_on = [hook for hook in ("embed", "rotate", "bias", "values") if encoding.overrides(hook)]
     return {
         "name": name,
         "summary": encoding.summary,
-        "acts_on": [
-            {"embed": "embeddings", "rotate": "queries and keys", "bias": "scores", "values": "values"}[hook]
-            for hook in acts_on
-        ],
+        # A dict keeps the order and drops what is named twice.
+        "acts_on": list(dict.fromkeys(place for hook, place in PLACES.items() if encoding.overrides(hook))),
         "translation_invariant": encoding.translation_invariant,
         "causal_only": encoding.causal_only,
         "length_limit": encoding.length_limit,
@@ -57,5 +65,9 @@ def table(rows):
     text.insert(1, "  ".join("-" * width for width in widths))
     for row in rows:
         text += ["", f"{row['name']}: {row['summary']}", f"    source: {row['source']}"]
-        text += [f"    {o['flag']} (default {o['default']}): {o['help']}" for o in row["options"]]
+        text += [f"    {o['flag']}{default(o)}: {o['help']}" for o in row["options"]]
     return "\n".join(text)
+
+
+def default(option):
+    return "" if option["default"] is None else f" (default {option['default']})"

@@ -44,7 +44,7 @@ def add_encoding_flags(parser, sides=()):
                 type=parameter.annotation,
                 choices=flag.choices,
                 metavar=None if flag.choices else parameter.annotation.__name__.upper(),
-                help=f"{name}: {flag.help} (default: {parameter.default})",
+                help=f"{name}: {flag.help}" + ("" if parameter.default is None else f" (default: {parameter.default})"),
             )
 
 
