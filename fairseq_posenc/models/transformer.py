@@ -52,11 +52,13 @@ class PositionEncodingTransformer(TransformerModel):
         model = super().build_model(args, task)
         encoder, decoder = model.encoder, model.decoder
         if shares_encoding(args):
-            if encoder.embed_positions.stack.model_dim != decoder.embed_positions.stack.model_dim:
+            shapes = [[p.shape for p in side.embed_positions.parameters()] for side in (encoder, decoder)]
+            if shapes[0] != shapes[1]:
                 raise InputError(
-                    f"{args.encoder_position_encoding}: one module cannot serve --encoder-embed-dim "
-                    f"{args.encoder_embed_dim} and --decoder-embed-dim {args.decoder_embed_dim}; make them equal or "
-                    "give each side its own (see the encoding's flags)"
+                    f"{args.encoder_position_encoding}: one module cannot serve an encoder with --encoder-embed-dim "
+                    f"{args.encoder_embed_dim} --encoder-attention-heads {args.encoder_attention_heads} and a decoder "
+                    f"with --decoder-embed-dim {args.decoder_embed_dim} --decoder-attention-heads "
+                    f"{args.decoder_attention_heads}; make them equal or give each side its own (see its flags)"
                 )
             install_encodings(decoder, [encoder.embed_positions] * decoder.num_layers)
         return model

@@ -82,3 +82,13 @@ def batch(lengths=(6, 3, 5), target_lengths=(4, 6, 2), left_pad_source=True, lef
         "src_lengths": torch.tensor(lengths),
         "prev_output_tokens": side(target_lengths, left_pad_target, False),
     }
+
+
+def incremental_logits(model, sample):
+    """The logits of every target token, decoded one at a time."""
+    encoder_out = model.encoder(sample["src_tokens"], sample["src_lengths"])
+    state, steps = {}, []
+    tokens = sample["prev_output_tokens"]
+    for step in range(tokens.size(1)):
+        steps.append(model.decoder(tokens[:, : step + 1], encoder_out, incremental_state=state)[0])
+    return torch.cat(steps, dim=1)

@@ -5,7 +5,7 @@ import torch
 
 from fairseq_posenc.encodings import encoding_names
 from tests.encodings.cases import CASES
-from tests.models.build import batch, build_small
+from tests.models.build import batch, build_small, incremental_logits
 
 SIDES = [(False, False), (True, False), (False, True), (True, True)]
 
@@ -17,16 +17,6 @@ def name(request):
 
 def logits(model, sample):
     return model(**sample)[0]
-
-
-def incremental_logits(model, sample):
-    """The same, one target token at a time."""
-    encoder_out = model.encoder(sample["src_tokens"], sample["src_lengths"])
-    state, steps = {}, []
-    tokens = sample["prev_output_tokens"]
-    for step in range(tokens.size(1)):
-        steps.append(model.decoder(tokens[:, : step + 1], encoder_out, incremental_state=state)[0])
-    return torch.cat(steps, dim=1)
 
 
 @pytest.mark.parametrize("left", SIDES, ids=str)

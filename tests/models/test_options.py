@@ -4,10 +4,10 @@ import pytest
 import torch
 from fairseq.models import ARCH_MODEL_REGISTRY
 
-from fairseq_posenc.encodings import encoding_names
+from fairseq_posenc.encodings import encoding_class, encoding_names
 from fairseq_posenc.errors import InputError
 from fairseq_posenc.models.transformer import SIZES
-from tests.models.build import SMALL, architecture, batch, build_model, build_small
+from tests.models.build import SMALL, architecture, batch, build_model, build_small, incremental_logits
 
 SMALL_FLAGS = [str(word) for pair in SMALL.items() for word in pair]
 
@@ -36,6 +36,53 @@ def test_sides_differ():
     )
     assert model.encoder.embed_positions.name == "learned"
     assert model.decoder.embed_positions.name == "none"
+
+
+@pytest.mark.parametrize(
+    ("encoder", "decoder"), [("xpos", "alibi"), ("shaw", "learned"), ("posnet-attn", "t5"), ("none", "rope")]
+)
+def test_sides_of_different_kinds(encoder, decoder):
+    """Each side has its own encoding and no more: step by step as in one pass, and every parameter learns."""
+    model = build_model(
+        "transformer_posenc",
+        *("--encoder-position-encoding", encoder, "--decoder-position-encoding", decoder),
+        *SMALL_FLAGS,
+    )
+    assert (model.encoder.embed_positions.name, model.decoder.embed_positions.name) == (encoder, decoder)
+    sample = batch()
+    tokens = sample["prev_output_tokens"] != 1
+    whole = model(**sample)[0]
+    torch.testing.assert_close(incremental_logits(model, sample)[tokens], whole[tokens], atol=1e-5, rtol=0)
+    whole.pow(2).sum().backward()
+    assert all(p.grad is not None for p in model.parameters())
+
+
+def test_causal_only_encodings_are_refused_in_an_encoder(monkeypatch):
+    monkeypatch.setattr(encoding_class("rope"), "causal_only", True)
+    with pytest.raises(InputError, match="rope is causal only.*--encoder-position-encoding"):
+        build_small("rope")
+    build_small("none", "--decoder-position-encoding", "rope")
+
+
+def test_parameters_of_the_other_encodings_in_the_base_model():
+    """Beyond those of the model without positions, in numbers of Zhang et al. 2023, Table 1, where they agree."""
+
+    def extra(name, *flags):
+        model = build_model(f"transformer_{name}_wmt_en_de", *flags)
+        return sum(p.numel() for p in model.parameters()) - plain
+
+    plain = sum(p.numel() for p in build_model("transformer_none_wmt_en_de").parameters())
+    assert extra("posnet_attn", "--posnet-attn-max-positions", 250) == 250 * 64 * 64  # the paper: +1.03 M
+    assert extra("shaw") == 6 * 2 * (33 + 17) * 64
+    assert extra("t5") == 2 * 32 * 8
+    assert extra("kerple_log") == extra("kerple_power") == 2 * 2 * 8
+    network = (16 + 16) + (16 * 4 + 4) + (4 + 1)
+    assert extra("adaptive_t5") == 3 * 8 * (network + 1)  # the encoder has two directions; the paper: +0.00 M
+
+
+def test_shaw_of_a_big_model_clips_at_8():
+    model = build_model("transformer_shaw_wmt_en_de_big", "--encoder-layers", 1, "--decoder-layers", 1)
+    assert model.encoder.embed_positions.keys.shape == (17, 64) and model.decoder.embed_positions.keys.shape == (9, 64)
 
 
 def test_posnet_only_in_the_encoder():
@@ -134,6 +181,7 @@ def test_impossible_dimensions_are_refused():
     refused(
         "--decoder-embed-dim 32", architecture("posnet-embed"), "--decoder-embed-dim", 32, "--posnet-kernels", "shared"
     )
+    refused("--decoder-attention-heads 4", architecture("posnet-attn"), "--decoder-attention-heads", 4)
 
 
 def test_other_attention_is_refused():
