@@ -200,3 +200,9 @@ def peak_memory(workload, system):
     """Peak bytes of two training steps in a fresh process: of the process on CPU, of PyTorch's allocator on GPU."""
     with ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("spawn")) as pool:
         return pool.submit(_peak_memory, workload, system).result()
+
+
+def compare_memory(workload, systems):
+    """{system: peak bytes} of stock and every system."""
+    names = [STOCK, *systems]
+    return {name: peak_memory(workload, name) for name in tqdm(names, desc="peak memory", file=sys.stderr)}

@@ -71,7 +71,7 @@ def run(args):
     memory = None
     # First, as Linux starts a process with its parent's peak: this one is still small.
     if "memory" in args.measure:
-        memory = {name: cost.peak_memory(workload, name) for name in (cost.STOCK, *encodings)}
+        memory = cost.compare_memory(workload, encodings)
     runs = {"training": cost.TrainingStep, "generation": cost.Generation, "forward": cost.Forward}
     for measure in MEASURES:
         if measure in runs and measure in args.measure:
