@@ -93,7 +93,7 @@ setup(
     ],
     extras_require={
         "plots": ["matplotlib>=3.7"],
-        "test": ["pytest", "hypothesis", "ruff", "setuptools>=64", "wheel"],
+        "test": ["pytest", "pytest-xdist", "hypothesis", "ruff", "setuptools>=64", "wheel"],
     },
     entry_points={
         "console_scripts": ["fairseq-posenc = fairseq_posenc.cli:main"],

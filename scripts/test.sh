@@ -2,7 +2,7 @@
 # Set up if needed, lint, and run the tests. Words after the name go to pytest:
 #   scripts/test.sh                       everything but the slow tests
 #   scripts/test.sh --slow                the slow tests too
-#   scripts/test.sh tests/encodings -x    any pytest arguments
+#   scripts/test.sh tests/encodings -x    any pytest arguments (-n 0: in one process)
 set -euo pipefail
 
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
@@ -20,4 +20,5 @@ if [ "${1:-}" = --slow ]; then
 fi
 "$bin/ruff" check .
 "$bin/ruff" format --check .
-exec "$bin/python" -m pytest -m "$marker" "$@"
+# A process a core; more than four only fill the memory. The tests of a file share what they have trained.
+exec "$bin/python" -m pytest -m "$marker" --numprocesses auto --maxprocesses 4 --dist loadfile "$@"
