@@ -1,0 +1,63 @@
+"""Rewriting a text file line by line on several cores, in order, all or nothing."""
+
+import itertools
+import multiprocessing
+from pathlib import Path
+
+from tqdm import tqdm
+
+from fairseq_posenc.errors import InputError
+
+BLOCK = 2000  # lines that one process rewrites at a time
+
+_convert = None  # in a worker process: what it does with a line
+
+
+def rewrite(source, target, make, arguments, workers):
+    r"""Write ``make(*arguments)(line)`` for every line of ``source`` to ``target``.
+
+    Only ``\n`` ends a line, and any white space inside a result, U+0085 and U+2028 included, becomes one space: later
+    tools, which would end a line there, then see the same lines. Bytes that are not UTF-8 become U+FFFD.
+
+    Args:
+        make: a function at the top level of a module; each process calls it once.
+        workers: number of processes.
+
+    Raises:
+        InputError: there is no source.
+    """
+    source, target = Path(source), Path(target)
+    partial = target.with_name(target.name + ".partial")
+    if not source.is_file():
+        raise InputError(f"cannot read {source}: no such file; run the steps before this one")
+    with open(source, "rb") as lines, open(partial, "w", encoding="utf-8", newline="\n") as output:
+        blocks = iter(lambda: list(itertools.islice(lines, BLOCK)), [])
+        progress = tqdm(
+            total=source.stat().st_size, desc=target.name, unit="B", unit_scale=True, leave=False, disable=None
+        )
+        with progress:
+            if workers == 1:
+                _start(make, arguments)
+                results = map(_rewrite_block, blocks)
+                _write(results, output, progress)
+            else:
+                with multiprocessing.Pool(workers, _start, (make, arguments)) as pool:
+                    _write(pool.imap(_rewrite_block, blocks), output, progress)
+    partial.replace(target)
+
+
+def _start(make, arguments):
+    global _convert
+    _convert = make(*arguments)
+
+
+def _rewrite_block(block):
+    """The rewritten lines of a block as one string, and the bytes of the block."""
+    texts = (line.rstrip(b"\n").decode("utf-8", errors="replace") for line in block)
+    return "".join(" ".join(_convert(text).split()) + "\n" for text in texts), sum(map(len, block))
+
+
+def _write(results, output, progress):
+    for text, size in results:
+        output.write(text)
+        progress.update(size)

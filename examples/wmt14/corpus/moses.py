@@ -1,0 +1,31 @@
+"""Moses punctuation normalisation and tokenisation of one text file.
+
+The settings are those that fairseq-generate undoes with ``--tokenizer moses``: dashes inside words split off, special
+characters escaped.
+"""
+
+import argparse
+
+from command_line import run_main, workers_option
+from lines import rewrite
+from sacremoses import MosesPunctNormalizer, MosesTokenizer
+
+
+def tokenizer(language):
+    """A function from a line to its Moses tokens, separated by spaces."""
+    normalizer, moses = MosesPunctNormalizer(language), MosesTokenizer(language)
+    return lambda line: moses.tokenize(normalizer.normalize(line), aggressive_dash_splits=True, return_str=True)
+
+
+def main(argv=None):
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("language", help="such as en")
+    parser.add_argument("input", help="text, one sentence a line")
+    parser.add_argument("output", help="where the tokens go")
+    workers_option(parser)
+    args = parser.parse_args(argv)
+    rewrite(args.input, args.output, tokenizer, (args.language,), args.workers)
+
+
+if __name__ == "__main__":
+    run_main(main)

@@ -1,0 +1,79 @@
+"""Tiny archives with the names and members of WMT14's, below a folder that serves as a mirror."""
+
+import gzip
+import io
+import tarfile
+
+import held_out
+import sources
+
+#: Of letters that the training text has too, so that no piece is unknown.
+HELD_OUT_PREFIX = {"valid": "Satz here", "test": "sentence hier"}
+
+
+def pairs(prefix, count):
+    """(English, other) sentences of a few words, like no others."""
+    return [(f"{prefix} sentence {number} here .", f"{prefix} Satz {number} hier .") for number in range(count)]
+
+
+def text(sentences, side):
+    return "".join(pair[side] + "\n" for pair in sentences).encode()
+
+
+def sgml(sentences, side):
+    lines = [f'<seg id="{number}">{pair[side]}</seg>' for number, pair in enumerate(sentences, 1)]
+    return "\n".join(
+        ['<srcset setid="newstest" srclang="any">', '<doc docid="a">', *lines, "</doc>", "</srcset>", ""]
+    ).encode()
+
+
+def write(path, members):
+    """Write a tar archive, packed if its name says so: {member: bytes}."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with tarfile.open(path, "w:gz" if path.suffix == ".tgz" else "w") as archive:
+        for name, content in members.items():
+            member = tarfile.TarInfo(name)
+            member.size = len(content)
+            archive.addfile(member, io.BytesIO(content))
+
+
+def training_archives(mirror, pair, count=60):
+    """Write the training archives of a pair; return all sentence pairs in the order of the training text."""
+    sentences = []
+    for part in sources.TRAINING[pair]:
+        mine = pairs(part.member[:8].replace("/", ""), count)
+        members = {"README": b"not text of ours"}
+        for side, language in enumerate(pair.split("-")):
+            name, content = part.member.format(language), text(mine, side)
+            members[name] = gzip.compress(content) if name.endswith(".gz") else content
+        write(mirror / part.archive.path, members)
+        sentences += mine
+    return sentences
+
+
+def held_out_archives(mirror, pair, sizes):
+    """Write the archives of the held-out sets as SGML, those of the official test set backwards; the sentences."""
+    sets = {split: pairs(HELD_OUT_PREFIX[split], size) for split, size in sizes.items()}
+    sets["test-sacrebleu"] = sets["test"][::-2]
+    for split, sentences in sets.items():
+        names = sources.held_out_members(split, pair)
+        write(
+            mirror / sources.held_out_archive(split).path,
+            {name: sgml(sentences, side) for side, name in enumerate(names)},
+        )
+    return sets
+
+
+def held_out_text(folder, pair, sizes):
+    """Write the held-out sets as plain text beside the archives; the sentences."""
+    folder.mkdir(parents=True, exist_ok=True)
+    sets = {split: pairs(HELD_OUT_PREFIX[split], size) for split, size in sizes.items()}
+    sets["test-sacrebleu"] = sets["test"][::-2]
+    for split, sentences in sets.items():
+        for side, language in enumerate(pair.split("-")):
+            stem = f"{held_out.PLAIN[split].format(pair=pair)}.{language}"
+            if split == "valid":
+                (folder / f"{stem}.gz").write_bytes(gzip.compress(text(sentences, side)))
+            else:
+                (folder / stem).write_bytes(text(sentences, side))
+    return sets
