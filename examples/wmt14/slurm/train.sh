@@ -1,0 +1,29 @@
+#!/usr/bin/env bash
+# Train one system on the machines of a SLURM job. Submit it from the root of the repository:
+#
+#   sbatch --nodes=2 --gpus-per-node=4 examples/wmt14/slurm/train.sh ENCODING en-de|en-fr base|big [options]
+#
+# The arguments and variables (SCALE, WORK, NAME, SEED) are those of train.sh. 1, 2, 4 or 8 GPUs in all keep the paper's
+# batch. A job that was preempted or ran out of time continues from its last checkpoint when it is submitted again.
+#
+#SBATCH --job-name=wmt14
+#SBATCH --ntasks-per-node=1
+#SBATCH --cpus-per-task=8
+#SBATCH --time=2-00:00:00
+#SBATCH --requeue
+#SBATCH --open-mode=append
+#SBATCH --output=%x-%j.log
+set -euo pipefail
+
+cd "${SLURM_SUBMIT_DIR:?is not set: submit this script with sbatch}"
+if [ ! -x examples/wmt14/train.sh ]; then
+    echo "slurm/train.sh: error: $PWD is not the root of the repository; submit from there" >&2
+    exit 2
+fi
+export NNODES=$SLURM_JOB_NUM_NODES GPUS=${SLURM_GPUS_ON_NODE:-1}
+MASTER_ADDR=$(scontrol show hostnames "$SLURM_JOB_NODELIST" | head -n 1)
+# A port of the job's own, as two jobs may share the first machine.
+MASTER_PORT=$((20000 + SLURM_JOB_ID % 20000))
+export MASTER_ADDR MASTER_PORT
+# SLURM_NODEID is known on each machine only.
+exec srun bash -c 'NODE_RANK=$SLURM_NODEID exec examples/wmt14/train.sh "$@"' train.sh "$@"
