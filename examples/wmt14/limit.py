@@ -1,0 +1,36 @@
+"""Print the number of subwords, end mark included, that a sentence may have for a checkpoint: a whole number."""
+
+import argparse
+import logging
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent / "corpus"))
+from command_line import run_main  # noqa: E402 (a script of this folder, which is no package)
+
+from fairseq_posenc.errors import InputError  # noqa: E402
+
+
+def longest_sentence(checkpoint, data):
+    """The smallest limit of the model and its task, source and target."""
+    from fairseq import checkpoint_utils
+    from fairseq.utils import import_user_module
+
+    import_user_module(argparse.Namespace(user_dir="fairseq_posenc"))
+    (model,), _, task = checkpoint_utils.load_model_ensemble_and_task([str(checkpoint)], {"data": str(data)})
+    return min(*model.max_positions(), *task.max_positions())
+
+
+def main(argv=None):
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("checkpoint", type=Path)
+    parser.add_argument("data", type=Path, help="folder with its dictionaries")
+    args = parser.parse_args(argv)
+    if not args.checkpoint.is_file():
+        raise InputError(f"{args.checkpoint}: no such file; make it with generate.sh")
+    logging.disable(logging.WARNING)
+    print(longest_sentence(args.checkpoint, args.data))
+
+
+if __name__ == "__main__":
+    run_main(main)
