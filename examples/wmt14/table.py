@@ -1,0 +1,190 @@
+"""One table of the systems of a row file: scores, sizes, speeds, significance, and the paper's figures beside them.
+
+Reads what train.sh, generate.sh and score.sh left (scores: OUTPUT-scores-PAIR-seedN.json) and writes OUTPUT.json,
+OUTPUT.tsv and OUTPUT.md. With several seeds a figure is their mean; its mark (++ or + better, -- or - worse than the
+baseline by paired bootstrap) is that of the seed that shows least.
+"""
+
+import argparse
+import csv
+import json
+import statistics
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent / "corpus"))
+import moses  # noqa: E402 (scripts of this folder, which is no package)
+import table_text  # noqa: E402
+from command_line import positive, run_main  # noqa: E402
+from training_log import training_facts  # noqa: E402
+
+from fairseq_posenc.errors import InputError  # noqa: E402
+from fairseq_posenc.provenance import check_json_target, provenance, write_json  # noqa: E402
+from fairseq_posenc.scoring import metrics  # noqa: E402
+from fairseq_posenc.scoring.generate_output import parse_generate_output  # noqa: E402
+from fairseq_posenc.scoring.significance import LEVELS, mark  # noqa: E402
+from fairseq_posenc.scoring.text import read_lines  # noqa: E402
+from fairseq_posenc.scoring.tokenized_bleu import (  # noqa: E402
+    tokenized_bleu,
+    tokenized_bleu_metric,
+    tokenized_signature,
+)
+
+AVERAGED = ("bleu", "chrf++", "tokenized_bleu", "official_bleu", "words_per_second", "training_minutes")
+
+
+def read_rows(path):
+    """The rows of a table file, a dict each; "-" is None."""
+    with open(path, encoding="utf-8", newline="") as file:
+        return [
+            {key: None if cell == "-" else cell for key, cell in row.items()}
+            for row in csv.DictReader(file, delimiter="\t")
+        ]
+
+
+class Pair:
+    """What all systems of a language pair have in common: references and metrics."""
+
+    def __init__(self, name, args):
+        self.name, self.args = name, args
+        self.folder = args.home / name
+        target = name.split("-")[1]
+        self.references = read_lines(self.folder / "raw" / f"{args.set}.{target}")
+        tokens = moses.tokenizer(target)
+        # The tokens that the paper's BLEU counts; fairseq-generate's own T- lines have lost them to --tokenizer.
+        self.tokenized = tokenized_bleu_metric([tokens(line) for line in self.references])
+        self.signatures = {"tokenized_bleu": tokenized_signature(self.tokenized)}
+        # Where the full test set is longer than sacreBLEU's: the sentences that sacreBLEU has.
+        self.official = None
+        places = self.folder / "raw" / "test-sacrebleu.lines"
+        if args.set == "test" and places.is_file():
+            places = [int(line) - 1 for line in read_lines(places)]
+            if len(places) < len(self.references):
+                self.official = places
+                self.official_bleu = metrics.bleu_metric([self.references[place] for place in places])
+
+    def seed_scores(self, seed):
+        """(record by system, significance, baseline's record) of one seed, from score.sh."""
+        path = Path(f"{self.args.output}-scores-{self.name}-seed{seed}.json")
+        try:
+            scores = json.loads(path.read_text(encoding="utf-8"))
+        except (OSError, ValueError) as error:
+            raise InputError(f"cannot read {path}: {error}; run score.sh first") from None
+        self.signatures.update({kind: scores["signatures"][kind] for kind in ("bleu", "chrf++")})
+        return {row["name"]: row for row in scores["systems"]}, scores["significance"]
+
+    def one_training(self, name, seed):
+        """Scores and facts of one trained system."""
+        rows, significance = self.seed_scores(seed)
+        folder = self.folder / self.args.size / name / f"seed{seed}"
+        log = folder / ("generate.log" if self.args.set == "test" else f"generate-{self.args.set}.log")
+        output = parse_generate_output(read_lines(log), log)
+        row = {"seed": seed, **{metric: rows[name][metric] for metric in ("bleu", "chrf++")}}
+        row["tokenized_bleu"] = tokenized_bleu(self.tokenized, output.hypotheses)
+        if self.official:
+            row["official_bleu"] = metrics.score(
+                self.official_bleu, [output.best_text[place] for place in self.official]
+            )
+        row["p_values"] = (significance or {"p_values": {}})["p_values"].get(name)
+        row["baseline"] = significance["baseline"] if significance else None
+        row["command"] = relative((folder / "command").read_text(encoding="utf-8").strip(), self.args.home)
+        return {**row, **training_facts(folder / "train.log")}
+
+
+def relative(command, home):
+    """A command with the folder of results by a name: where it lay does not matter."""
+    return command.replace(str(home), "$WORK/" + home.name)
+
+
+def summary(name, trainings, baselines):
+    """Means and standard deviations over the seeds, and the marks. ``baselines``: the baseline's trainings."""
+    row = {"name": name, "parameters": trainings[0]["parameters"], "seeds": len(trainings)}
+    for key in AVERAGED:
+        values = [training[key] for training in trainings if key in training]
+        if values:
+            row[key] = statistics.mean(values)
+            row[f"{key}_deviation"] = statistics.stdev(values) if len(values) > 1 else None
+    for metric in ("bleu", "chrf++"):
+        signs = [
+            mark(mine[metric] - theirs[metric], mine["p_values"][metric])
+            for mine, theirs in zip(trainings, baselines)
+            if mine["p_values"]
+        ]
+        row[f"{metric}_mark"] = weakest(signs)
+    row["trainings"] = trainings
+    return row
+
+
+def weakest(signs):
+    """The mark that all seeds share: none where they differ in direction or one shows nothing."""
+    if not signs or len({sign[:1] for sign in signs}) > 1:
+        return ""
+    return min(signs, key=len)
+
+
+def collect(args):
+    """The record of the table."""
+    rows = [row for row in read_rows(args.rows) if args.only is None or row["name"] in args.only]
+    papers = {(row["name"], row["pair"]): row for row in read_rows(args.paper)} if args.paper else {}
+    pairs = {}
+    for name in args.pairs:
+        pair = Pair(name, args)
+        trainings = {row["name"]: [pair.one_training(row["name"], seed) for seed in args.seeds] for row in rows}
+        baseline = trainings[rows[0]["name"]][0]["baseline"]
+        systems = []
+        for row in rows:
+            paper = papers.get((row["name"], name))
+            systems.append(
+                {
+                    **summary(row["name"], trainings[row["name"]], trainings[baseline or row["name"]]),
+                    **{key: row[key] for key in row if key not in ("name",)},
+                    "paper": {key: paper[key] for key in paper if key not in ("name", "pair")} if paper else None,
+                }
+            )
+        pairs[name] = {
+            "sentences": len(pair.references),
+            "official_sentences": len(pair.official) if pair.official else None,
+            "baseline": baseline,
+            "signatures": pair.signatures,
+            "systems": systems,
+        }
+    record = {**provenance(), "command": args.command or provenance()["command"]}
+    return {
+        "kind": "table",
+        "table": args.output.name,
+        "scale": args.home.name,
+        "size": args.size,
+        "set": args.set,
+        "seeds": args.seeds,
+        "levels": list(LEVELS),
+        "pairs": pairs,
+        **record,
+    }
+
+
+def parse(argv):
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("home", type=Path, help="folder of the scale: $WORK/$SCALE")
+    parser.add_argument("rows", type=Path, help="TSV with name, encoding, options")
+    parser.add_argument("output", type=Path, help="of the results, without ending")
+    parser.add_argument("--pairs", nargs="+", required=True)
+    parser.add_argument("--size", choices=("base", "big"), required=True)
+    parser.add_argument("--seeds", nargs="+", type=positive, default=[1])
+    parser.add_argument("--set", choices=("test", "valid"), default="test")
+    parser.add_argument("--only", nargs="+", help="names of rows (default: all)")
+    parser.add_argument("--paper", type=Path, help="TSV with the paper's figures")
+    parser.add_argument("--command", help="the command to record (default: this one)")
+    return parser.parse_args(argv)
+
+
+def main(argv=None):
+    args = parse(argv)
+    check_json_target(f"{args.output}.json")
+    record = collect(args)
+    write_json(f"{args.output}.json", record)
+    table_text.write(record, args.output)
+    print(table_text.plain(record))
+
+
+if __name__ == "__main__":
+    run_main(main)

@@ -1,0 +1,110 @@
+"""A table's record as text: for the terminal, as Markdown, and as TSV."""
+
+#: Title, key of a system's record, format. A column without a figure in any system is left out.
+COLUMNS = (
+    ("BLEU", "bleu", "{:.2f}"),
+    ("chrF++", "chrf++", "{:.2f}"),
+    ("tokenised BLEU", "tokenized_bleu", "{:.2f}"),
+    ("BLEU, sacreBLEU's sentences", "official_bleu", "{:.2f}"),
+    ("parameters", "parameters", "{:,}"),
+    ("words/s", "words_per_second", "{:,.0f}"),
+    ("minutes", "training_minutes", "{:.1f}"),
+)
+PAPER_COLUMNS = (
+    ("paper: BLEU", "bleu"),
+    ("paper: chrF++", "chrf++"),
+    ("paper: parameters (M)", "parameters_millions"),
+)
+
+
+def cells(pair):
+    """The table of one language pair as rows of text, the header first."""
+    systems = pair["systems"]
+    ours = [column for column in COLUMNS if any(column[1] in system for system in systems)]
+    papers = [
+        column for column in PAPER_COLUMNS if any(system["paper"] and system["paper"][column[1]] for system in systems)
+    ]
+    rows = [["system", *(column[0] for column in (*ours, *papers))]]
+    for system in systems:
+        row = [system["name"]]
+        for _, key, form in ours:
+            text = form.format(system[key]) if key in system else "-"
+            deviation = system.get(f"{key}_deviation")
+            if deviation is not None and "2f" in form:
+                text += " ± " + form.format(deviation)
+            row.append(text + system.get(f"{key}_mark", ""))
+        paper = system["paper"] or {}
+        row += [(paper.get(key) or "-") + (paper.get(f"{key}_mark") or "") for _, key in papers]
+        rows.append(row)
+    return rows
+
+
+def notes(record, pair):
+    """Lines below the table of one pair: what was measured and how."""
+    lines = [f"{kind}: {signature}" for kind, signature in pair["signatures"].items()]
+    lines.append(f"{record['set']} set: {pair['sentences']:,} sentences; scale: {record['scale']}")
+    if pair["official_sentences"]:
+        lines.append(f"sacreBLEU's sentences: the {pair['official_sentences']:,} of its test set wmt14")
+    seeds = ", ".join(map(str, record["seeds"]))
+    lines.append(f"seeds: {seeds}" + ("; mean ± standard deviation" if len(record["seeds"]) > 1 else ""))
+    if pair["baseline"]:
+        strong, weak = record["levels"]
+        lines.append(
+            f"++ and + better, -- and - worse than {pair['baseline']}: "
+            f"paired bootstrap, p < {strong:g} and p < {weak:g}"
+            + (" for every seed" if len(record["seeds"]) > 1 else "")
+        )
+    lines.append("words/s: target subwords of training; minutes: of training, without validation")
+    if any(system["paper"] for system in pair["systems"]):
+        lines.append("paper: figures of Zhang et al. (2023) on WMT14, with the paper's own BLEU (tokenised) and marks")
+    return lines
+
+
+def plain(record):
+    """For the terminal: one aligned table a pair."""
+    parts = []
+    for name, pair in record["pairs"].items():
+        rows = cells(pair)
+        widths = [max(map(len, column)) for column in zip(*rows)]
+        lines = [f"{record['table']}, {name}, {record['size']}"]
+        lines += [
+            "  ".join([row[0].ljust(widths[0]), *(cell.rjust(width) for cell, width in zip(row[1:], widths[1:]))])
+            for row in rows
+        ]
+        parts.append("\n".join([*lines, "", *notes(record, pair)]))
+    return "\n\n".join(parts)
+
+
+def markdown(record):
+    parts = []
+    for name, pair in record["pairs"].items():
+        header, *rows = cells(pair)
+        rule = ["---", *["---:"] * (len(header) - 1)]
+        table = ["| " + " | ".join(row) + " |" for row in [header, rule, *rows]]
+        listed = [f"- {note}" for note in notes(record, pair)]
+        parts.append("\n".join([f"{name}, {record['size']}:", "", *table, "", *listed]))
+    return "\n\n".join(parts) + "\n"
+
+
+def tsv(record):
+    """One line a system and pair, figures unrounded; the paper's in columns of their own."""
+    ours = [key for _, key, _ in COLUMNS]
+    papers = [key for _, key in PAPER_COLUMNS]
+    header = ["pair", "name", "options", *ours, "bleu_mark", "chrf++_mark", *(f"paper_{key}" for key in papers)]
+    lines = ["\t".join(header)]
+    for name, pair in record["pairs"].items():
+        for system in pair["systems"]:
+            row = [name, system["name"], system["options"] or "-"]
+            row += [str(system.get(key, "-")) for key in ours]
+            row += [system["bleu_mark"] or "-", system["chrf++_mark"] or "-"]
+            row += [str((system["paper"] or {}).get(key) or "-") for key in papers]
+            lines.append("\t".join(row))
+    return "\n".join(lines) + "\n"
+
+
+def write(record, stem):
+    """Write STEM.md and STEM.tsv."""
+    for ending, text in (("md", markdown(record)), ("tsv", tsv(record))):
+        partial = stem.with_name(f"{stem.name}.{ending}.partial")
+        partial.write_text(text, encoding="utf-8")
+        partial.replace(stem.with_name(f"{stem.name}.{ending}"))

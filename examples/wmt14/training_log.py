@@ -1,0 +1,58 @@
+"""What a training's log tells: the model's size, its speed, how far it came."""
+
+import json
+import re
+from statistics import median
+
+from fairseq_posenc.errors import InputError
+
+PARAMETERS = re.compile(r"num\. shared model params: ([\d,]+)")
+
+
+def records(text, kind):
+    """The records of kind "train" (one an epoch, the last where one was repeated) or "valid" (one an update).
+
+    ``text`` is what fairseq-train wrote with ``--log-file`` and ``--log-format json``, where a line may come twice.
+    """
+    found = {}
+    for line in text.split("\n"):
+        if not (line.startswith("{") and f'"{kind}_loss"' in line):
+            continue
+        try:
+            record = json.loads(line)
+        except ValueError:  # a line cut off where the training was interrupted
+            continue
+        found[record["epoch"] if kind == "train" else int(record["valid_num_updates"])] = record
+    return [found[key] for key in sorted(found)]
+
+
+def training_facts(path):
+    """Facts of one training from its train.log.
+
+    Returns:
+        dict: ``parameters``; ``epochs``, ``updates``; ``words_per_second`` (target subwords, the median of the epochs);
+        ``training_minutes`` (in updates, without validation and checkpoints); ``best_valid_loss`` and its
+        ``best_update``; ``valid_losses``, a list of [update, loss].
+
+    Raises:
+        InputError: there is no log, or no epoch in it.
+    """
+    if not path.is_file():
+        raise InputError(f"{path}: no such file; train the system first, with train.sh")
+    text = path.read_text(encoding="utf-8", errors="replace")
+    epochs, validations = records(text, "train"), records(text, "valid")
+    parameters = PARAMETERS.search(text)
+    if not epochs or not validations or not parameters:
+        raise InputError(f"{path} holds no finished epoch; train the system first, with train.sh")
+    losses = [[int(record["valid_num_updates"]), float(record["valid_loss"])] for record in validations]
+    best = min(losses, key=lambda pair: pair[1])
+    return {
+        "parameters": int(parameters.group(1).replace(",", "")),
+        "epochs": len(epochs),
+        "updates": int(epochs[-1]["train_num_updates"]),
+        "words_per_second": round(median(float(record["train_wps"]) for record in epochs)),
+        "training_minutes": round(sum(float(record["train_train_wall"]) for record in epochs) / 60, 2),
+        "best_valid_loss": best[1],
+        "best_update": best[0],
+        "valid_losses": losses,
+    }

@@ -1,0 +1,135 @@
+"""The whole chain at SCALE=smoke: interrupted, continued, done again; and what trained systems protect."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.recipes.conftest import WMT14
+
+SYSTEMS = ("none", "sinusoidal")
+
+
+def processes(text):
+    """Ids of the running processes with the text in their command line."""
+    found = []
+    for folder in Path("/proc").glob("[0-9]*"):
+        try:
+            if text.encode() in (folder / "cmdline").read_bytes() and int(folder.name) != os.getpid():
+                found.append(int(folder.name))
+        except OSError:
+            continue
+    return found
+
+
+def files(folder):
+    """{file: time of its last change} of all that took work to make."""
+    return {path: path.stat().st_mtime_ns for path in folder.rglob("*") if path.suffix in (".pt", ".log", ".bin")}
+
+
+@pytest.fixture(scope="module")
+def chain(smoke):
+    """($WORK, output of the interrupted run of reproduce.sh table1, of the next, its files then, of the one after)."""
+    work, _, _ = smoke
+    variables = {"VENV": sys.prefix, "SCALE": "smoke", "WORK": str(work), "JOBS": "2", "OMP_NUM_THREADS": "1"}
+    command = ["bash", str(WMT14 / "reproduce.sh"), "table1", "--only", ",".join(SYSTEMS)]
+
+    def start():
+        return subprocess.Popen(
+            command,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            env={**os.environ, **variables},
+            start_new_session=True,
+        )
+
+    first = start()
+    wanted = work / "smoke" / "en-de" / "base" / "none" / "seed1" / "checkpoints" / "checkpoint_1_6.pt"
+    deadline = time.monotonic() + 120
+    while not wanted.exists() and first.poll() is None and time.monotonic() < deadline:
+        time.sleep(0.02)
+    first.send_signal(signal.SIGTERM)
+    interrupted = first.communicate()[0], first.returncode
+    left = processes(str(work))
+    second = start()
+    continued = second.communicate()[0], second.returncode
+    made = files(work)
+    third = start()
+    again = third.communicate()[0], third.returncode
+    return work, (*interrupted, left), continued, made, again
+
+
+def test_an_interruption_ends_every_process_and_says_what_continues(chain):
+    _, (output, status, left), *_ = chain
+    assert status == 130 and not left
+    assert "reproduce.sh: interrupted; the same command continues" in output
+
+
+def test_the_same_command_continues_to_the_table(chain):
+    work, _, (output, status), made, _ = chain
+    assert status == 0, output
+    folder = work / "smoke" / "en-de" / "base" / "none" / "seed1"
+    assert "Loaded checkpoint" in (folder / "train.out").read_text()
+    assert "none en-de seed 1: epoch 1, update 30, validation loss" in output
+    record = json.loads((work / "smoke" / "results" / "table1.json").read_text())
+    systems = record["pairs"]["en-de"]["systems"]
+    assert [system["name"] for system in systems] == list(SYSTEMS)
+    for system in systems:
+        (training,) = system["trainings"]
+        assert training["updates"] == 30 and system["parameters"] == 38_528 and system["words_per_second"] > 0
+        assert len(training["valid_losses"]) == 5 and training["valid_losses"][-1][1] < training["valid_losses"][0][1]
+        assert 0 <= system["bleu"] < 50 and 0 < system["chrf++"] < 60 and 0 <= system["tokenized_bleu"] < 50
+        assert system["paper"]["bleu"] in output and f"{system['chrf++']:.2f}" in output
+        assert training["command"].startswith("fairseq-train $WORK/smoke/en-de/binary ")
+    assert record["command"] == (
+        "SCALE=smoke CORPUS=grammar SEEDS=1 JOBS=2 examples/wmt14/reproduce.sh table1 --pairs en-de "
+        "--only none,sinusoidal"
+    )
+    assert str(work) not in (work / "smoke" / "results" / "table1.json").read_text()
+    for ending in ("md", "tsv"):
+        assert "sinusoidal" in (work / "smoke" / "results" / f"table1.{ending}").read_text()
+
+
+def test_once_more_does_nothing_but_the_table(chain):
+    work, _, (before, _), made, (output, status) = chain
+    assert status == 0
+    assert files(work) == made
+    # Two trainings, averages, translations; one score.
+    assert output.count("already done") == 7
+    assert output[output.index("table1, en-de") :] == before[before.index("table1, en-de") :]
+
+
+def test_other_settings_do_not_mix_with_a_trained_system(chain, recipe):
+    work, *_ = chain
+    before = files(work)
+    result = recipe("train.sh", "none", "en-de", "base", "--dropout", "0.3", SCALE="smoke", WORK=work)
+    assert result.returncode == 2 and result.stderr.count("\n") == 1
+    assert "was trained with other settings or words" in result.stderr and "NAME=" in result.stderr
+    result = recipe("train.sh", "none", "en-de", "base", SCALE="smoke", WORK=work)
+    assert result.returncode == 0 and result.stdout == "train none en-de base seed 1: already done\n"
+    assert files(work) == before
+
+
+def test_a_folder_is_trained_in_by_one_process_at_a_time(chain, recipe):
+    work, *_ = chain
+    folder = work / "smoke" / "en-de" / "base" / "rope" / "seed1"
+    folder.mkdir(parents=True)
+    (folder / f"running.{os.uname().nodename}").write_text(f"{os.getpid()}\n")
+    result = recipe("train.sh", "rope", "en-de", "base", SCALE="smoke", WORK=work)
+    assert result.returncode == 2 and result.stderr.count("\n") == 1
+    assert f"process {os.getpid()} is training in {folder}" in result.stderr
+    assert not (folder / "checkpoints").exists()
+
+
+def test_fewer_checkpoints_than_asked_for_are_one_line(chain, recipe):
+    work, *_ = chain
+    before = files(work)
+    result = recipe("generate.sh", "none", "en-de", "base", SCALE="smoke", WORK=work, AVERAGE="9")
+    assert result.returncode == 2 and result.stderr.count("error:") == 1 and "but 9 are asked for" in result.stderr
+    assert files(work) == before
