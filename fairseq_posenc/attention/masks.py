@@ -3,27 +3,41 @@
 import torch
 
 
-def visible_keys(q_columns, k_columns, causal, padding, device):
+def hides_something(q_columns, k_columns, pattern):
+    """Whether ``pattern`` hides any earlier key (not: a later one) from any of these queries."""
+    return pattern.first_visible(q_columns[-1]) > k_columns[0]
+
+
+def visible_keys(q_columns, k_columns, pattern, padding, device, positions=None):
     """Which keys each query may attend to, or None where every query sees every key.
 
     Args:
-        q_columns, k_columns: ranges, the columns of the Tq queries and of the Tk keys.
-        causal: whether later keys are hidden.
+        q_columns, k_columns: ranges, the columns of the Tq queries and of the Tk keys; a query's own column is a key.
+        pattern: see patterns.py; None in a stack that is not causal.
         padding: (B, Tk), True at padding, or None.
         device: of the result.
+        positions: (B, Tk), the keys' positions in their own sentences, where these are not the columns; the pattern
+            goes by them.
 
     Returns:
         bool, broadcastable to (B, H, Tq, Tk), True where a query may attend; or None. A query that sits on padding
         may always attend to its own column, so that no row of the softmax is empty.
     """
-    if not causal:
+    if pattern is None:
         return None if padding is None else ~padding[:, None, None, :]
-    q_columns, k_columns = columns_of(q_columns, device).unsqueeze(1), columns_of(k_columns, device)
-    visible = (k_columns <= q_columns)[None, None]
-    if padding is None:
-        return visible
-    own = (k_columns == q_columns)[None, None]
-    return (visible & ~padding[:, None, None, :]) | own
+    hides = hides_something(q_columns, k_columns, pattern)
+    if padding is None and positions is None and not hides and k_columns[-1] <= q_columns[0]:
+        return None
+    q, k = columns_of(q_columns, device).unsqueeze(1), columns_of(k_columns, device)
+    visible = (k <= q)[None, None]
+    own = (k == q)[None, None]
+    if positions is not None:
+        own_positions = positions[:, q_columns.start - k_columns.start :][:, : len(q_columns)]
+        first = pattern.first_visible(own_positions)[:, None, :, None]
+        visible = visible & (positions[:, None, None, :] >= first)
+    elif hides:
+        visible = visible & (k >= pattern.first_visible(q))
+    return visible if padding is None else (visible & ~padding[:, None, None, :]) | own
 
 
 def columns_of(columns, device):

@@ -1,5 +1,6 @@
 """Refuse what cannot work, in one line, before anything long starts."""
 
+from fairseq_posenc.encodings import encoding_class
 from fairseq_posenc.errors import InputError
 
 
@@ -34,6 +35,26 @@ def check_stock_flags(args, sides):
                 raise InputError(
                     f"--{flag.replace('_', '-')} contradicts {choice} {encoding}; leave it out, or use {choice} {meant}"
                 )
+
+
+def check_cache_size(args):
+    """A cache may only roll where nothing but the pattern and distances matter."""
+    size, name = args.cache_size, args.position_encoding
+    if size is None:
+        return
+    if size < 1:
+        raise InputError(f"--cache-size must be at least 1, but is {size}")
+    if args.attention_pattern != "full":
+        raise InputError(
+            f"--cache-size {size} contradicts --attention-pattern {args.attention_pattern}, which already bounds the "
+            "cache; leave one of them out"
+        )
+    if not encoding_class(name).translation_invariant:
+        raise InputError(
+            f"--cache-size {size}: {name} gives tokens their absolute positions, which grow beyond those of training "
+            "however many old tokens a cache drops; generate pieces anew instead, or train with "
+            f"--attention-pattern window:{size} or an encoding of distances"
+        )
 
 
 def check_adaptive(args, words):

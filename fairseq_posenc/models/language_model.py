@@ -17,12 +17,19 @@ from fairseq.models.transformer_lm import (
 from fairseq.modules import AdaptiveInput, CharacterTokenEmbedder
 from omegaconf import OmegaConf
 
+from fairseq_posenc.attention.patterns import FULL, attention_pattern
 from fairseq_posenc.encodings import encoding_class
 from fairseq_posenc.models.architectures import register_architectures
-from fairseq_posenc.models.checks import check_adaptive, check_checkpoint, check_layers, check_stock_flags
+from fairseq_posenc.models.checks import (
+    check_adaptive,
+    check_cache_size,
+    check_checkpoint,
+    check_layers,
+    check_stock_flags,
+)
 from fairseq_posenc.models.decoder import Decoder
-from fairseq_posenc.models.options import add_encoding_flags, settle_options
-from fairseq_posenc.models.stack import build_encodings
+from fairseq_posenc.models.options import add_encoding_flags, add_pattern_flags, settle_options
+from fairseq_posenc.models.stack import build_encodings, self_attentions
 
 SIDES = ("decoder",)
 
@@ -71,6 +78,9 @@ class PositionEncodingLanguageModel(TransformerLanguageModel):
     With ``--position-encoding sinusoidal`` or ``learned`` it is the stock model, weight for weight and output for
     output.
 
+    Attention: ``--attention-pattern`` says which earlier tokens are seen, in training and, by ``--model-overrides``, at
+    evaluation; ``--cache-size`` what generation keeps of them.
+
     Length: an encoding without a limit of its own takes samples as long as those that the task at hand reads
     (``--tokens-per-sample``, ``--max-target-positions``), however long the training samples were. With a limit, such
     as the rows of ``learned``, the model keeps it.
@@ -84,6 +94,7 @@ class PositionEncodingLanguageModel(TransformerLanguageModel):
     def add_args(cls, parser):
         gen_parser_from_dataclass(parser, TransformerLanguageModelConfig(), delete_default=True)
         add_encoding_flags(parser)
+        add_pattern_flags(parser)
 
     @classmethod
     def build_model(cls, args, task):
@@ -92,6 +103,7 @@ class PositionEncodingLanguageModel(TransformerLanguageModel):
         base_lm_architecture(args)
         settle_stock_flags(args)
         settle_encoding(args)
+        pattern = settle_pattern(args)
         check_layers(args, SIDES)
         check_adaptive(args, len(task.source_dictionary))
         if args.decoder_layers_to_keep:
@@ -103,6 +115,8 @@ class PositionEncodingLanguageModel(TransformerLanguageModel):
         cfg = TransformerConfig.from_namespace(args)
         encodings = build_encodings(cfg, "decoder", task.source_dictionary.pad())
         decoder = Decoder(cfg, task.target_dictionary, embed_tokens, encodings, no_encoder_attn=True)
+        for attention in self_attentions(decoder):
+            attention.use_pattern(pattern, args.cache_size)
         if decoder.embed_positions.max_positions is None:
             decoder.max_target_positions = max(args.max_target_positions, sample_length(task))
         return cls(decoder)
@@ -126,6 +140,15 @@ def settle_encoding(args):
     args.decoder_position_encoding = args.position_encoding
     check_stock_flags(args, SIDES)
     settle_options(args, {args.position_encoding})
+
+
+def settle_pattern(args):
+    """Write the attention pattern and the size of the cache into ``args``; return the pattern."""
+    pattern = attention_pattern(getattr(args, "attention_pattern", None) or FULL)
+    args.attention_pattern = str(pattern)
+    args.cache_size = getattr(args, "cache_size", None)
+    check_cache_size(args)
+    return pattern
 
 
 def build_embedding(args, dictionary):

@@ -3,6 +3,7 @@
 import argparse
 import inspect
 
+from fairseq_posenc.attention.patterns import attention_pattern
 from fairseq_posenc.encodings import encoding_class, encoding_names
 from fairseq_posenc.errors import InputError
 
@@ -11,6 +12,14 @@ def encoding_name(value):
     """argparse type of ``--position-encoding`` and its per-side forms."""
     try:
         return encoding_class(value).name
+    except InputError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
+
+
+def pattern_name(value):
+    """argparse type of ``--attention-pattern``."""
+    try:
+        return str(attention_pattern(value))
     except InputError as error:
         raise argparse.ArgumentTypeError(str(error)) from None
 
@@ -46,6 +55,23 @@ def add_encoding_flags(parser, sides=()):
                 metavar=None if flag.choices else parameter.annotation.__name__.upper(),
                 help=f"{name}: {flag.help}" + ("" if parameter.default is None else f" (default: {parameter.default})"),
             )
+
+
+def add_pattern_flags(parser):
+    """Add the flags of a language model's attention."""
+    parser.add_argument(
+        "--attention-pattern",
+        type=pattern_name,
+        metavar="PATTERN",
+        help="which tokens a token attends to: full (itself and all before), window:W (itself and W - 1 before) or "
+        "blockwise:L (its block of L/2 tokens and the one before) (default: full)",
+    )
+    parser.add_argument(
+        "--cache-size",
+        type=int,
+        metavar="N",
+        help="step by step, as in generation, attend to the newest N tokens only (default: to all of the pattern)",
+    )
 
 
 def settle_options(args, used):

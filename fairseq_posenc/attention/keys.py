@@ -1,0 +1,93 @@
+"""The keys at hand: which columns of a batch they are, which of them are padding, and what a cache keeps of them."""
+
+from dataclasses import dataclass
+from typing import Optional
+
+import torch
+
+from fairseq_posenc.attention.masks import columns_of
+from fairseq_posenc.encodings.positions import PADDING, token_positions
+
+
+@dataclass(frozen=True)
+class Keys:
+    """A run of columns of a batch.
+
+    Args:
+        columns: range; a cache that rolls has dropped what came before.
+        padding: (B, T), True at padding, or None without any.
+        tokens_before: (B,), how many tokens of each sentence the columns before held; None: no padding among them, so
+            that it is their number.
+    """
+
+    columns: range
+    padding: Optional[torch.Tensor] = None
+    tokens_before: Optional[torch.Tensor] = None
+
+    def extended(self, length, padding, batch, device):
+        """These keys and ``length`` new ones with ``padding`` (B, length) or None."""
+        columns = range(self.columns.start, self.columns.stop + length)
+        if self.padding is None and padding is None:
+            return Keys(columns)
+        parts = []
+        for mask, count in ((self.padding, len(self.columns)), (padding, length)):
+            if count:
+                parts.append(
+                    torch.zeros(batch, count, dtype=torch.bool, device=device) if mask is None else mask.bool()
+                )
+        # A single part stays the same tensor, by which masks know that layers share it.
+        return Keys(columns, parts[0] if len(parts) == 1 else torch.cat(parts, dim=1), self.tokens_before)
+
+    def newest(self, count):
+        """The last ``count`` of these keys; all where there are not more, or where it is None."""
+        dropped = 0 if count is None else len(self.columns) - count
+        if dropped <= 0:
+            return self
+        columns = self.columns[dropped:]
+        if self.padding is None:
+            return Keys(columns)
+        before = self.columns.start if self.tokens_before is None else self.tokens_before
+        return Keys(columns, self.padding[:, dropped:], before + (~self.padding[:, :dropped]).sum(dim=1))
+
+    def positions(self, device):
+        """The index of each token in its sentence, (B, T) or (1, T) int64: see token_positions."""
+        if self.padding is None:
+            return columns_of(self.columns, device).unsqueeze(0)
+        if self.columns.start == 0:
+            return token_positions(self.padding)
+        before = self.columns.start if self.tokens_before is None else self.tokens_before.unsqueeze(1)
+        tokens = ~self.padding
+        return (before + tokens.cumsum(dim=1) - 1).masked_fill(self.padding, PADDING)
+
+
+#: Before the first column.
+NO_KEYS = Keys(range(0))
+
+
+def read_cache(buffer):
+    """What a buffer of incremental decoding holds: Keys, and (B, H, T, D) keys and values or None."""
+    if not buffer:
+        return NO_KEYS, None, None
+    k, v, start = buffer["prev_key"], buffer["prev_value"], buffer["start"]
+    columns = range(start, start + k.size(2))
+    return Keys(columns, buffer["prev_key_padding_mask"], buffer["tokens_before"]), k, v
+
+
+def cache_of(keys, k, v, count):
+    """A buffer with the newest ``count`` of these keys and values (None: all). Its names are fairseq's, less two."""
+    keys = keys.newest(count)
+    first = k.size(2) - len(keys.columns)
+    return {
+        "prev_key": k[:, :, first:],
+        "prev_value": v[:, :, first:],
+        "prev_key_padding_mask": keys.padding,
+        "start": keys.columns.start,
+        "tokens_before": keys.tokens_before,
+    }
+
+
+def reorder(buffer, new_order):
+    """The buffer for the sentences ``new_order`` of its batch."""
+    return {
+        name: value.index_select(0, new_order) if torch.is_tensor(value) else value for name, value in buffer.items()
+    }
