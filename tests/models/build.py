@@ -92,3 +92,13 @@ def incremental_logits(model, sample):
     for step in range(tokens.size(1)):
         steps.append(model.decoder(tokens[:, : step + 1], encoder_out, incremental_state=state)[0])
     return torch.cat(steps, dim=1)
+
+
+def text(lengths=(9, 5, 7), left=False, words=20):
+    """Tokens (B, T) for a language model, padded on the right as fairseq's task does it, or on the left."""
+    generator = torch.Generator().manual_seed(0)
+    tokens = torch.full((len(lengths), max(lengths)), 1)
+    for row, length in enumerate(lengths):
+        start = max(lengths) - length if left else 0
+        tokens[row, start : start + length] = torch.randint(4, 4 + words, (length,), generator=generator)
+    return tokens

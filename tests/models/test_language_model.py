@@ -9,7 +9,7 @@ from fairseq.models import ARCH_MODEL_REGISTRY
 from fairseq_posenc.encodings import encoding_names
 from fairseq_posenc.errors import InputError
 from fairseq_posenc.models.language_model import SIZES
-from tests.models.build import SMALL_LM, build_model, build_small_lm, lm_architecture, words_of
+from tests.models.build import SMALL_LM, build_model, build_small_lm, lm_architecture, text, words_of
 
 STOCK_FLAGS = ["--task", "language_modeling", *words_of(SMALL_LM), "--activation-fn", "gelu"]
 PAIRS = {
@@ -48,15 +48,6 @@ def randomize(model):
             if parameter.dim() == 1:
                 parameter.add_(0.1 * torch.randn(parameter.shape, generator=generator))
     return model
-
-
-def text(lengths=(9, 5, 7), words=20):
-    """(B, T), padded on the right as fairseq's language modelling task does."""
-    generator = torch.Generator().manual_seed(0)
-    tokens = torch.full((len(lengths), max(lengths)), 1)
-    for row, length in enumerate(lengths):
-        tokens[row, :length] = torch.randint(4, 4 + words, (length,), generator=generator)
-    return tokens
 
 
 def outputs(model, tokens):

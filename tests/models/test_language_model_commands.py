@@ -57,9 +57,9 @@ def loss_of(out):
     return float(re.search(r"Loss \(base 2\): ([\d.]+)", out).group(1))
 
 
-def loss_of_pieces(checkpoint, text, length):
+def loss_of_pieces(checkpoint, text, length, **overrides):
     """The same, one piece of the text after the other through the model."""
-    models, _, task = checkpoint_utils.load_model_ensemble_and_task([str(checkpoint)], {"data": str(text)})
+    models, _, task = checkpoint_utils.load_model_ensemble_and_task([str(checkpoint)], {"data": str(text), **overrides})
     task.args.tokens_per_sample = length
     task.load_dataset("valid")
     model, data = models[0].eval(), task.dataset("valid")
@@ -72,9 +72,16 @@ def loss_of_pieces(checkpoint, text, length):
 
 
 def test_longer_samples_than_in_training(xpos, text):
-    """No override is needed, where the encoding has no limit."""
-    out = evaluate(text, xpos, "--tokens-per-sample", 64)
-    assert loss_of(out) == pytest.approx(loss_of_pieces(xpos, text, 64), abs=2e-4)
+    """No override is needed, where the encoding has no limit; one chooses the attention pattern."""
+    full = loss_of(evaluate(text, xpos, "--tokens-per-sample", 64))
+    assert full == pytest.approx(loss_of_pieces(xpos, text, 64), abs=2e-4)
+    overrides = ["--model-overrides", "{'attention_pattern': 'blockwise:2'}"]
+    blockwise = loss_of(evaluate(text, xpos, "--tokens-per-sample", 64, *overrides))
+    assert blockwise == pytest.approx(loss_of_pieces(xpos, text, 64, attention_pattern="blockwise:2"), abs=2e-4)
+    assert abs(blockwise - full) > 1e-3
+    overrides = ["--model-overrides", "{'attention_pattern': 'blockwise:15'}"]
+    line = one_line(evaluate(text, xpos, *overrides, status=2))
+    assert "--attention-pattern blockwise:15: blocks are half of this length" in line and "give blockwise:16" in line
 
 
 def test_a_limit_is_told(learned, text):
@@ -94,8 +101,9 @@ def test_skipping_samples_must_be_asked_for(learned, text):
 
 
 def test_sampling(xpos, text):
-    """fairseq-generate continues the pieces of a text."""
+    """fairseq-generate continues the pieces of a text, with a cache that rolls."""
     words = ["--path", xpos, "--task", "language_modeling", "--tokens-per-sample", 8, "--gen-subset", "valid"]
+    words += ["--model-overrides", "{'cache_size': 6}"]
     words += ["--sampling", "--sampling-topk", 5, "--beam", 2, "--nbest", 2, "--max-len-b", 12, "--batch-size", 7]
     out = stock("fairseq-generate", text, *words)
     pieces = {int(i) for i in re.findall(r"^S-(\d+)\t", out, re.M)}
@@ -104,13 +112,15 @@ def test_sampling(xpos, text):
 
 
 def test_beam_search_scores_are_those_of_the_whole_pass(xpos, text):
-    """Steps with a cache, beams reordered, against one pass over the finished sentence."""
+    """Steps with a cache that rolls, beams reordered, against one pass over the finished sentence."""
+    pattern = {"attention_pattern": "blockwise:4"}
     words = ["--path", xpos, "--task", "language_modeling", "--beam", 3, "--max-len-b", 12]
+    words += ["--model-overrides", repr(pattern)]
     out = stock("fairseq-interactive", text, *words, stdin="w1 w2 w3\n")
     sentence = re.search(r"^H-0\t\S+\t(.*)$", out, re.M).group(1)
     assert sentence.startswith("w1 w2 w3 ")
     scores = [float(s) for s in re.search(r"^P-0\t(.*)$", out, re.M).group(1).split()]
-    models, _, task = checkpoint_utils.load_model_ensemble_and_task([str(xpos)], {"data": str(text)})
+    models, _, task = checkpoint_utils.load_model_ensemble_and_task([str(xpos)], {"data": str(text), **pattern})
     tokens = task.source_dictionary.encode_line(sentence, add_if_not_exist=False).long()[None]
     previous = torch.cat([tokens[:, -1:], tokens[:, :-1]], dim=1)
     log_probs = models[0].eval().get_normalized_probs(models[0](previous), log_probs=True)
