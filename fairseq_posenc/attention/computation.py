@@ -15,8 +15,8 @@ from fairseq_posenc.attention.masks import additive, hides_something, visible_ke
 #: Queries and keys are taken whole while what is added to the scores has at most this many numbers (256 MiB in fp32);
 #: the layers of a pass can then share it.
 WHOLE = 2**26
-#: Otherwise in slices of queries with about this many: the bias of a slice and its copies are some 100 MiB.
-SLICE = 2**23
+#: Otherwise in slices of queries with about this many: the bias of a slice and its copies are some 50 MiB.
+SLICE = 2**22
 
 
 class Attending:
