@@ -1,9 +1,10 @@
 """Attention patterns: which of the earlier keys a query of a causal stack attends to.
 
-Patterns know nothing of encodings, and encodings nothing of patterns. Positions need no renumbering inside a window:
-the hooks of attention see differences of columns alone, which are the same inside and outside; and an embedding is
-added to a token once, before the token is a query of one window and a key of several, so that its position can only be
-the one in the text (Sun et al. 2023, Table 5, "Absolute + BCA", is this too).
+Patterns know nothing of encodings, and encodings nothing of patterns. Positions need no renumbering inside a window.
+The hooks that compare a query with a key go by the difference of their columns, which is the same inside and outside
+(xPos centres its scale on the keys at hand, so that it stays in range). The others give a token its position once, as
+an embedding or, in posnet-attn, as a value, before it is a query of one window and a key of several: only its position
+in the text can be meant, as in "Absolute + BCA" of Sun et al. 2023, Table 5.
 """
 
 from dataclasses import dataclass

@@ -107,6 +107,10 @@ class SelfAttention(MultiheadAttention):
             x = attending(q, k, v, q_columns)
         return self.out_proj(x.permute(2, 0, 1, 3).reshape(length, batch, -1)), weights
 
+    def columns_seen(self, incremental_state):
+        """How many columns have passed this cache, whether it still keeps them or not."""
+        return read_cache(self._get_input_buffer(incremental_state))[0].columns.stop
+
     def reorder_incremental_state(self, incremental_state, new_order):
         """Give the cache the sentences ``new_order`` of its batch."""
         cache = self._get_input_buffer(incremental_state)

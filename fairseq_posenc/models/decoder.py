@@ -51,7 +51,9 @@ class Decoder(TransformerDecoderBase):
         alignment_layer=None,
         alignment_heads=None,
     ):
-        """Decode prev_output_tokens (B, T), or with ``incremental_state`` only its last column.
+        """Decode prev_output_tokens (B, T), or with ``incremental_state`` those columns that its cache has not seen.
+
+        Step by step that is one column, as in stock fairseq, but it may be a whole prefix too.
 
         Returns:
             Features (B, T, C), and a dict with the attention over the source ("attn": [(B, T, S) or None]) of
@@ -63,8 +65,9 @@ class Decoder(TransformerDecoderBase):
         # One row of positions means that padding, if any, comes last, where causal attention never sees it.
         needs_padding_mask = positions.size(0) > 1 or (full_context_alignment and bool(padding_mask.any()))
         if incremental_state is not None:
+            new = prev_output_tokens.size(1) - self_attentions(self)[0].columns_seen(incremental_state)
             prev_output_tokens, positions, padding_mask = (
-                columns[:, -1:] for columns in (prev_output_tokens, positions, padding_mask)
+                columns[:, -new:] for columns in (prev_output_tokens, positions, padding_mask)
             )
         x = self.forward_embedding(prev_output_tokens, positions)
         x = x.transpose(0, 1)  # (B, T, C) -> (T, B, C), the layout of fairseq's layers
