@@ -1,0 +1,260 @@
+"""Trained language models and binarised texts, as ``fairseq-eval-lm`` reads them."""
+
+import ast
+import hashlib
+import os
+from argparse import Namespace
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Optional
+
+import torch
+from fairseq import checkpoint_utils, utils
+from fairseq.data import Dictionary, data_utils
+from fairseq.tasks.language_modeling import LanguageModelingTask
+from omegaconf import OmegaConf
+
+import fairseq_posenc.models.language_model as language_models  # registers the architectures
+from fairseq_compat.mistakes import explain
+from fairseq_posenc.attention.patterns import FULL
+from fairseq_posenc.errors import InputError
+from fairseq_posenc.models.decoder import Decoder
+from fairseq_posenc.models.stack import self_attentions
+
+#: Stands for the pattern that a model was trained with.
+TRAINED = "trained"
+PRECISIONS = {"fp32": torch.float32, "fp16": torch.float16, "bf16": torch.bfloat16}
+
+
+@dataclass(frozen=True)
+class Text:
+    """A split of a binarised text: all its sentences, one after the other, each with its end-of-sentence symbol.
+
+    Args:
+        data: the folder with dict.txt; subset: the name of the split.
+        tokens: (N,) int64, what a model predicts.
+        dictionary: fairseq's Dictionary.
+    """
+
+    data: str
+    subset: str
+    tokens: torch.Tensor
+    dictionary: Dictionary
+
+    def __len__(self):
+        return len(self.tokens)
+
+    @property
+    def inputs(self):
+        """(N,): what a model reads to predict each token, the token before; before the first, the end of a sentence."""
+        return torch.cat([self.tokens.new_tensor([self.dictionary.eos()]), self.tokens[:-1]])
+
+    @property
+    def sha256(self):
+        """A hash of the tokens."""
+        return hashlib.sha256(self.tokens.numpy().tobytes()).hexdigest()
+
+    def first(self, count):
+        """The first ``count`` tokens as a text. Raises InputError where there are fewer."""
+        if not 1 <= count <= len(self):
+            raise InputError(f"{count} tokens are asked for, but {self} has {len(self)}; give 1 to {len(self)}")
+        return Text(self.data, self.subset, self.tokens[:count], self.dictionary)
+
+    def __str__(self):
+        return f"the split {self.subset} of {self.data}"
+
+
+def read_text(data, subset):
+    """The Text of a split of a folder that ``fairseq-preprocess --only-source`` wrote.
+
+    Raises InputError where the folder, its dictionary or the split is missing, or the split is empty.
+    """
+    folder = Path(utils.split_paths(str(data))[0])
+    if not (folder / "dict.txt").is_file():
+        raise InputError(
+            f"{folder} has no dict.txt; give a folder that fairseq-preprocess --only-source wrote for the models"
+        )
+    dictionary = Dictionary.load(str(folder / "dict.txt"))
+    sentences = data_utils.load_indexed_dataset(str(folder / subset), dictionary)
+    if sentences is None or len(sentences) == 0:
+        files = {name[: -len(".idx")] for name in os.listdir(folder) if name.endswith(".idx")}
+        there = ", ".join(sorted(files)) or "none"
+        raise InputError(f"{folder} has no text of the split {subset}; choose with --subset of those there: {there}")
+    tokens = torch.cat([sentences[index] for index in range(len(sentences))]).long()
+    return Text(str(folder), subset, tokens, dictionary)
+
+
+def read_overrides(text):
+    """The dictionary in the value of ``--model-overrides``. Raises InputError where it is none."""
+    try:
+        overrides = ast.literal_eval(text)
+    except (ValueError, SyntaxError):
+        overrides = None
+    if not isinstance(overrides, dict):
+        raise InputError(f"--model-overrides {text} is no dictionary; give one such as \"{{'xpos_gamma': 0.5}}\"")
+    return overrides
+
+
+@dataclass
+class LanguageModel:
+    """A trained model, ready for evaluation.
+
+    Args:
+        path: of its checkpoint; sha256: of that file.
+        model: fairseq's model, in evaluation mode and without gradients of its parameters.
+        settings: the model's part of the checkpoint's configuration, after overrides.
+        seed, training_length: of its training, the length in tokens a sample; None where the checkpoint does not say.
+    """
+
+    path: str
+    sha256: str
+    model: Any
+    settings: Any
+    seed: Optional[int]
+    training_length: Optional[int]
+
+    @property
+    def decoder(self):
+        return self.model.decoder
+
+    @property
+    def is_ours(self):
+        """Whether it is a model of this package, with encodings and patterns, or one of stock fairseq."""
+        return isinstance(self.decoder, Decoder)
+
+    @property
+    def encoding(self):
+        """The name of its positional encoding, None for a model of stock fairseq."""
+        return self.decoder.embed_positions.name if self.is_ours else None
+
+    @property
+    def trained_pattern(self):
+        """The name of the attention pattern in its checkpoint, after overrides."""
+        return str(getattr(self.settings, "attention_pattern", None) or FULL)
+
+    @property
+    def max_input(self):
+        """The most tokens that the model reads at once; None: no limit."""
+        return self.decoder.embed_positions.max_positions if self.is_ours else self.model.max_positions()
+
+    def attentions(self):
+        """The self-attention of every layer, in order. Raises InputError for a model of stock fairseq."""
+        if not self.is_ours:
+            raise InputError(
+                f"{self.path} is a model of stock fairseq, which has no attention patterns and no access to scores; "
+                "read it as one of this package: --model-overrides \"{'model': {'arch': 'transformer_lm_ENCODING_"
+                "SIZE', '_name': 'transformer_lm_ENCODING_SIZE'}}\""
+            )
+        return self_attentions(self.decoder)
+
+    def pattern_of(self, name):
+        """The pattern of that name, or None for a model of stock fairseq with full attention.
+
+        Raises InputError where there is no such pattern, or the model's encoding cannot take it.
+        """
+        name = self.trained_pattern if name == TRAINED else name
+        if not self.is_ours and name == str(FULL):
+            return None
+        self.attentions()
+        # As the model itself would, were it built with --model-overrides "{'attention_pattern': name}".
+        settings = {**vars(self.settings), "attention_pattern": name, "position_encoding": self.encoding}
+        try:
+            return language_models.settle_pattern(Namespace(**settings))
+        except InputError as error:
+            raise InputError(f"{self.path}, pattern {name}: {error}") from None
+
+    def use_pattern(self, name):
+        """Attend by this pattern from now on; see pattern_of."""
+        pattern = self.pattern_of(name)
+        if pattern is not None:
+            for attention in self.attentions():
+                attention.use_pattern(pattern)
+
+    def check_length(self, count, length):
+        """Raise InputError where ``count`` inputs, for the asked-for ``length``, are more than the model reads."""
+        limit = self.max_input
+        if limit is not None and count > limit:
+            why = f"its encoding {self.encoding} has" if self.is_ours else "the model of stock fairseq has"
+            raise InputError(
+                f"length {length} is beyond {self.path}: {why} {limit} positions; leave out longer lengths, or this "
+                "checkpoint"
+            )
+
+
+def load_model(path, text, overrides=None, precision="fp32", device="cpu"):
+    """The LanguageModel of a checkpoint for the dictionary of ``text``.
+
+    Args:
+        overrides: dictionary, as ``--model-overrides`` of stock fairseq.
+        precision: of PRECISIONS.
+
+    Raises:
+        InputError: the file is missing or no checkpoint of a language model, a parameter is not finite, the
+            dictionary is another, or the task puts other tokens before or after the text.
+    """
+    path = str(path)
+    try:
+        sha256 = file_sha256(path)
+        state = read_state(path, overrides or {})
+        check_state(path, state)
+        task = LanguageModelingTask(Namespace(data=text.data), text.dictionary)
+        (model,), cfg, _ = checkpoint_utils.load_model_ensemble_and_task([path], task=task, state=state)
+    except InputError as error:
+        raise InputError(str(error) if path in str(error) else f"{path}: {error}") from None
+    except Exception as error:
+        line = explain(error)
+        if line is None:
+            raise
+        raise InputError(line if path in line else f"{path}: {line}") from error
+    settings = cfg.model
+    if OmegaConf.is_config(settings):
+        settings = Namespace(**OmegaConf.to_container(settings, enum_to_str=True))
+    check_task(path, cfg.task)
+    model = model.to(device=device, dtype=PRECISIONS[precision]).eval().requires_grad_(False)
+    seed, length = (getattr(part, name, None) for part, name in ((cfg.common, "seed"), (cfg.task, "tokens_per_sample")))
+    return LanguageModel(path, sha256, model, settings, seed, length)
+
+
+def read_state(path, overrides):
+    """fairseq's content of a checkpoint. Raises InputError for a file that lacks what fairseq-train writes."""
+    try:
+        return checkpoint_utils.load_checkpoint_to_cpu(path, overrides)
+    except (KeyError, TypeError) as error:
+        raise InputError(f"{path} is no checkpoint that fairseq-train wrote ({error!r}); leave it out") from error
+
+
+def file_sha256(path):
+    """The hash of a file's content."""
+    digest = hashlib.sha256()
+    with open(path, "rb") as file:
+        while block := file.read(2**20):
+            digest.update(block)
+    return digest.hexdigest()
+
+
+def check_state(path, state):
+    """Raise InputError unless ``state`` holds a language model whose parameters are all finite."""
+    parameters = state.get("model") if isinstance(state, dict) else None
+    if not parameters or not any(name.startswith("decoder.") for name in parameters):
+        raise InputError(f"{path} holds no model with a decoder; give a checkpoint that fairseq-train wrote")
+    if any(name.startswith("encoder.") for name in parameters):
+        raise InputError(f"{path} is an encoder-decoder; give a checkpoint of --task language_modeling")
+    for name, tensor in parameters.items():
+        if tensor.is_floating_point() and not bool(tensor.isfinite().all()):
+            count = int((~tensor.isfinite()).sum())
+            raise InputError(
+                f"{path}: {count} of the {tensor.numel()} numbers of the parameter {name} are NaN or infinite; use an "
+                "earlier checkpoint of the training"
+            )
+
+
+def check_task(path, task):
+    """Raise InputError for tasks whose samples are not the text alone, each token predicted from those before."""
+    for option, flag in (("add_bos_token", "--add-bos-token"), ("self_target", "--self-target")):
+        if getattr(task, option, False):
+            raise InputError(f"{path} was trained with {flag}, which evaluation here does not follow; leave it out")
+    if (getattr(task, "output_dictionary_size", -1) or -1) >= 0:
+        raise InputError(
+            f"{path} was trained with --output-dictionary-size {task.output_dictionary_size}: it does not predict all "
+            "tokens of the text; leave it out"
+        )
