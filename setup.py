@@ -93,7 +93,8 @@ setup(
     ],
     extras_require={
         "plots": ["matplotlib>=3.7"],
-        "test": ["pytest", "pytest-xdist", "hypothesis", "ruff", "setuptools>=64", "wheel"],
+        "analysis": ["scipy"],
+        "test": ["scipy", "pytest", "pytest-xdist", "hypothesis", "ruff", "setuptools>=64", "wheel"],
     },
     entry_points={
         "console_scripts": ["fairseq-posenc = fairseq_posenc.cli:main"],

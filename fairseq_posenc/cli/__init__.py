@@ -18,6 +18,7 @@ COMMANDS = {
     "score": ("fairseq_posenc.cli.score", "BLEU, chrF++, tokenised BLEU and paired significance of translations"),
     "grain": ("fairseq_posenc.cli.grain", "the gap between systems as the n-gram grain of the score grows"),
     "lengths": ("fairseq_posenc.cli.lengths", "BLEU and chrF++ by the length of the source sentence"),
+    "extrapolate": ("fairseq_posenc.cli.extrapolate", "perplexity of language models by the length of text they read"),
     "bench-patterns": ("fairseq_posenc.cli.bench_patterns", "time and memory of attention patterns by length"),
     "bench": ("fairseq_posenc.cli.bench", "speed and memory of the encodings relative to stock fairseq"),
     "plot": ("fairseq_posenc.cli.plot", "figures of saved results: PNG, PDF, and TSV with the numbers"),

@@ -28,6 +28,7 @@ NEEDED = {
 }
 OPTIONAL = {
     "matplotlib": "for plots: pip install 'fairseq-posenc[plots]'",
+    "scipy": "for the t-tests of extrapolate: pip install 'fairseq-posenc[analysis]'",
     "pytest": "for the tests: pip install 'fairseq-posenc[test]'",
 }
 COMPILED = ("fairseq.data.data_utils_fast", "fairseq.data.token_block_utils_fast", "fairseq.libbleu")

@@ -1,0 +1,162 @@
+"""Perplexity of language models by the length of text that they read, by the protocols of the papers.
+
+--protocol pieces       the text in non-overlapping pieces of each length (Sun et al. 2023); all tokens count
+           last-token   --segments segments, the same last tokens at every length, which alone count (Chi et al. 2023,
+                        section 3.4); a length counts the last token too
+           sliding      a window of each length that moves by --stride tokens, which count (--stride 1: Press et al.
+                        2022)
+           by-position  pieces, with the perplexity by the position in the piece
+
+Every length scores the same tokens, which is checked. Checkpoints of one name are seeds of one system: the table has
+mean and standard deviation, and marks where a paired two-sided t-test (5 %) finds the baseline better (†) or worse (*).
+
+Results are written to --json whenever a cell is finished. The same call again does what is left; a call with other
+checkpoints, patterns or lengths adds to it.
+
+  fairseq-posenc extrapolate data-bin/books --path checkpoints/xpos/checkpoint_best.pt \\
+      checkpoints/alibi/checkpoint_best.pt --names xpos alibi --lengths 256,512,1024,2048 \\
+      --patterns full,blockwise:512 --protocol pieces --json lengths.json
+  fairseq-posenc plot lengths.json --output lengths
+"""
+
+import argparse
+import logging
+
+from fairseq_posenc.errors import InputError
+from fairseq_posenc.provenance import check_json_target
+
+#: Option -> (the protocol that reads it, what it sets there).
+OF_PROTOCOL = {
+    "stride": ("sliding", "stride"),
+    "segments": ("last-token", "segments"),
+    "seed": ("last-token", "seed"),
+    "segments_by_seed": ("last-token", "by_seed"),
+    "bucket": ("by-position", "bucket"),
+}
+
+
+def numbers(text):
+    """argparse type of lists of numbers with commas."""
+    try:
+        return [int(word) for word in text.split(",")]
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{text}: give whole numbers with commas, such as 256,512,1024") from None
+
+
+def words(text):
+    """argparse type of lists with commas."""
+    return text.split(",")
+
+
+def add_model_arguments(parser):
+    """Add the options of every command that runs trained language models on a text."""
+    parser.add_argument("data", metavar="DATA", help="folder that fairseq-preprocess --only-source wrote")
+    parser.add_argument("--path", nargs="+", action="extend", required=True, metavar="CKPT", help="checkpoints")
+    parser.add_argument(
+        "--names",
+        nargs="+",
+        action="extend",
+        metavar="NAME",
+        help="the system of each checkpoint; several of one name are its seeds (default: their folders' names)",
+    )
+    parser.add_argument("--subset", default="test", metavar="SPLIT", help="split of the data (default: %(default)s)")
+    parser.add_argument("--tokens", type=int, metavar="N", help="use the first N tokens of the text (default: all)")
+    parser.add_argument(
+        "--patterns",
+        type=words,
+        default=["trained"],
+        metavar="P,P",
+        help="attention patterns: full, window:W, blockwise:L, or trained, that of the checkpoint (default: trained)",
+    )
+    parser.add_argument(
+        "--model-overrides", default="{}", metavar="DICT", help="as in fairseq-eval-lm, for every checkpoint"
+    )
+    parser.add_argument("--precision", choices=("fp32", "fp16", "bf16"), default="fp32", help="(default: fp32)")
+    parser.add_argument("--device", choices=("cpu", "cuda"), default="cpu")
+    parser.add_argument("--json", required=True, metavar="OUT", help="file of the results")
+
+
+def add_arguments(parser):
+    add_model_arguments(parser)
+    parser.add_argument("--lengths", type=numbers, required=True, metavar="N,N", help="lengths in tokens")
+    parser.add_argument(
+        "--protocol", choices=("pieces", "last-token", "sliding", "by-position"), required=True, help="see above"
+    )
+    parser.add_argument("--stride", type=int, metavar="S", help="sliding: tokens between two windows")
+    parser.add_argument("--segments", type=int, metavar="N", help="last-token: tokens that are scored (default: 1000)")
+    parser.add_argument("--seed", type=int, metavar="K", help="last-token: of the draw of segments (default: 1)")
+    parser.add_argument(
+        "--segments-by-seed",
+        action="store_true",
+        default=None,
+        help="last-token: a draw of its own for the first, second, .. checkpoint of every name",
+    )
+    parser.add_argument("--bucket", type=int, metavar="N", help="by-position: positions a number (default: length/64)")
+    parser.add_argument("--baseline", metavar="NAME", help="system that others are tested against (default: the first)")
+    parser.add_argument(
+        "--max-tokens", type=int, default=16384, metavar="N", help="tokens a batch (default: %(default)s)"
+    )
+
+
+def run(args):
+    options = protocol_options(args)
+    for name in ("max_tokens", "tokens"):
+        if getattr(args, name) is not None and getattr(args, name) < 1:
+            raise InputError(f"--{name.replace('_', '-')} must be at least 1, but is {getattr(args, name)}")
+    check_json_target(args.json)
+    # fairseq takes seconds to import: only after the arguments have been checked.
+    from fairseq_posenc.analysis.extrapolation import Extrapolation, check_systems
+    from fairseq_posenc.analysis.extrapolation_protocols import PROTOCOLS
+    from fairseq_posenc.analysis.extrapolation_results import t_test
+    from fairseq_posenc.analysis.extrapolation_table import text_table
+
+    systems = check_systems(args.path, args.names)
+    text, loading = text_and_loading(args)
+    extrapolation = Extrapolation(
+        text,
+        systems,
+        args.lengths,
+        args.patterns,
+        PROTOCOLS[args.protocol](**options),
+        args.baseline,
+        args.json,
+        max_tokens=args.max_tokens,
+        **loading,
+    )
+    if extrapolation.results.pairs():
+        t_test()
+    print(text_table(extrapolation.run()))
+
+
+def protocol_options(args):
+    """Constructor arguments of the protocol. Raises InputError for options of another one, or out of range."""
+    options = {}
+    for name, (protocol, argument) in OF_PROTOCOL.items():
+        value, flag = getattr(args, name), f"--{name.replace('_', '-')}"
+        if value is None:
+            continue
+        if args.protocol != protocol:
+            raise InputError(f"{flag} is an option of --protocol {protocol}, but this is {args.protocol}; leave it out")
+        if value < (0 if name == "seed" else 1):
+            raise InputError(f"{flag} must be at least {0 if name == 'seed' else 1}, but is {value}")
+        options[argument] = value
+    if args.protocol == "sliding" and "stride" not in options:
+        raise InputError("--protocol sliding needs --stride, such as 1 (slow, exact) or half of the smallest length")
+    return options
+
+
+def text_and_loading(args):
+    """The Text and the arguments of load_model, as the options of add_model_arguments say."""
+    import torch
+
+    from fairseq_posenc.analysis.language_model import read_overrides, read_text
+
+    logging.getLogger("fairseq").setLevel(logging.WARNING)  # it tells how many sentences it reads
+
+    if args.device == "cuda" and not torch.cuda.is_available():
+        raise InputError("--device cuda: PyTorch sees no GPU; leave it out to run on the CPU")
+    overrides = read_overrides(args.model_overrides)
+    text = read_text(args.data, args.subset)
+    if args.tokens is not None:
+        text = text.first(args.tokens)
+    return text, {"overrides": overrides, "precision": args.precision, "device": args.device}
