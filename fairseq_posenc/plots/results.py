@@ -5,11 +5,19 @@ from collections import Counter
 from pathlib import Path
 
 from fairseq_posenc.errors import InputError
-from fairseq_posenc.plots import cost, encoding, grain, kernel_dim, lengths
+from fairseq_posenc.plots import by_position, cost, encoding, extrapolation, grain, kernel_dim, lengths
 from fairseq_posenc.plots.rows import read_tsv, typed
 
 # Kind -> module with COLUMNS, REQUIRED, draw({label: rows}) and, where JSON files hold that kind, rows(record).
-KINDS = {"cost": cost, "grain": grain, "lengths": lengths, "table": kernel_dim, "encoding": encoding}
+KINDS = {
+    "cost": cost,
+    "grain": grain,
+    "lengths": lengths,
+    "table": kernel_dim,
+    "encoding": encoding,
+    "by-position": by_position,
+    "extrapolation": extrapolation,
+}
 
 
 def read_results(paths, paper_path=None):

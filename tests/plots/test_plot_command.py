@@ -9,6 +9,7 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 
 from fairseq_posenc.cli import main
 from fairseq_posenc.plots.results import KINDS, read_results
+from tests.plots.language_models import LANGUAGE_MODELS
 
 COST = {
     "kind": "cost",
@@ -58,7 +59,7 @@ TABLE = {
         "en-fr": {"systems": [table("posnet-embed-16", "--posnet-dim 16", 40.5)]},
     },
 }
-RECORDS = {"cost": COST, "grain": GRAIN, "lengths": LENGTHS, "table": TABLE}
+RECORDS = {"cost": COST, "grain": GRAIN, "lengths": LENGTHS, "table": TABLE, **LANGUAGE_MODELS}
 TABLE_TSV = "pair\tkernel_dim\tbleu\nen-de\t128\t27.5\nen-de\t128\t27.0\nen-de\t16\t26.25\nen-fr\t16\t40.5\n"
 
 # An encoding with two heads in the encoder; in the decoder they are equal.

@@ -1,0 +1,96 @@
+"""Perplexity by position in the text, from ``fairseq-posenc extrapolate --protocol by-position``."""
+
+import math
+import statistics
+
+from fairseq_posenc.plots.extrapolation import panels_of, scale
+from fairseq_posenc.plots.rows import groups
+from fairseq_posenc.plots.style import legend_beside, line_styles, name_result, panels, styled
+
+COLUMNS = {
+    "name": str,
+    "pattern": str,
+    "length": int,
+    "position": float,
+    "seeds": int,
+    "perplexity": float,
+    "deviation": float,
+    "training_length": int,
+}
+REQUIRED = ("name", "pattern", "length", "position")
+
+
+def rows(record):
+    """Return a row for each system, pattern, length and bucket of positions.
+
+    ``position`` is the mean number of tokens that a model reads for the bucket's tokens, ``perplexity`` the mean over
+    seeds, None where it is not finite, ``deviation`` None with one seed.
+    """
+    trained = {checkpoint["name"]: checkpoint["training_length"] for checkpoint in record["checkpoints"]}
+    seeds = {}
+    for cell in record["cells"]:
+        seeds.setdefault((cell["name"], cell["pattern"], cell["length"]), []).append(cell["positions"])
+    found = []
+    for (name, pattern, length), of_seeds in seeds.items():
+        firsts = of_seeds[0]["from"]
+        for place, (first, after) in enumerate(zip(firsts, [*firsts[1:], length])):
+            losses = [one["loss"][place] for one in of_seeds]
+            values = None if None in losses or max(losses) > 700 else [math.exp(loss) for loss in losses]
+            found.append(
+                {
+                    "name": name,
+                    "pattern": pattern,
+                    "length": length,
+                    "position": (first + 1 + after) / 2,
+                    "seeds": len(losses),
+                    "perplexity": values and statistics.fmean(values),
+                    "deviation": statistics.stdev(values) if values and len(values) > 1 else None,
+                    "training_length": trained[name],
+                }
+            )
+    return found
+
+
+@styled
+def draw(results):
+    """Return a figure: for each result and pattern a line of panels, one a length; lines are systems.
+
+    results: {label: rows}.
+    """
+    styles = line_styles(list(dict.fromkeys(row["name"] for rows in results.values() for row in rows)))
+    lines = [(label, title, part) for label, rows in results.items() for title, part in panels_of(rows).items()]
+    lengths = sorted({row["length"] for rows in results.values() for row in rows})
+    figure, axes = panels(len(lines), len(lengths), width=3.2, height=2.3, sharey="row")
+    for line, (label, pattern, part) in zip(axes, lines):
+        by_length = groups(part, "length")
+        for panel, length in zip(line, lengths):
+            if length not in by_length:
+                panel.set_axis_off()
+                continue
+            one_panel(panel, by_length[length], styles)
+            panel.set_title(", ".join(word for word in (f"{length} tokens", pattern) if word))
+        line[0].set_ylabel("perplexity")
+        scale(line, [row["perplexity"] for row in part])
+        if len(results) > 1:
+            name_result(line[0], label, pad=14)
+    most = max(axes.flat, key=lambda panel: len(panel.get_legend_handles_labels()[1]))
+    legend_beside(figure, most)
+    return figure
+
+
+def one_panel(panel, rows, styles):
+    """Draw a line a system over the position, a band of one deviation, and a dotted line at the length of training."""
+    for name, mine in groups(rows, "name").items():
+        mine = [row for row in mine if row["perplexity"] is not None]
+        places, values = [row["position"] for row in mine], [row["perplexity"] for row in mine]
+        look = {**styles[name], "marker": None}
+        panel.plot(places, values, **look, label=name)
+        spread = [row["deviation"] or 0 for row in mine]
+        if any(spread):
+            low, high = ([v + sign * s for v, s in zip(values, spread)] for sign in (-1, 1))
+            panel.fill_between(places, low, high, color=look["color"], alpha=0.15, linewidth=0)
+    for trained in {row["training_length"] for row in rows if row.get("training_length") is not None}:
+        panel.axvline(trained, color="black", linestyle=":", linewidth=0.8)
+    panel.set_xscale("log", base=2)
+    panel.xaxis.set_major_formatter("{x:.0f}")
+    panel.set_xlabel("tokens read")

@@ -1,0 +1,82 @@
+"""Perplexity by length, from ``fairseq-posenc extrapolate``: Figure 1 of Sun et al. (2023)."""
+
+from fairseq_posenc.plots.style import legend_beside, line_styles, name_result, panels, styled
+
+COLUMNS = {
+    "name": str,
+    "pattern": str,
+    "length": int,
+    "seeds": int,
+    "perplexity": float,
+    "deviation": float,
+    "p": float,
+    "mark": str,
+    "training_length": int,
+}
+REQUIRED = ("name", "pattern", "length")
+
+
+def rows(record):
+    """Return a row for each system, pattern and length; a perplexity that is not finite is None."""
+    trained = {checkpoint["name"]: checkpoint["training_length"] for checkpoint in record["checkpoints"]}
+    return [{**row, "mark": row["mark"] or None, "training_length": trained[row["name"]]} for row in record["summary"]]
+
+
+def panels_of(rows):
+    """{title: rows}: a panel a pattern, or one of all where no system has several patterns."""
+    patterns = list(dict.fromkeys(row["pattern"] for row in rows))
+    systems = {(row["name"], row["pattern"]) for row in rows}
+    if len(systems) == len({name for name, _ in systems}):
+        return {"": rows}
+    return {pattern: [row for row in rows if row["pattern"] == pattern] for pattern in patterns}
+
+
+@styled
+def draw(results):
+    """Return a figure: a line of panels a result, a panel a pattern, a line a system; whiskers are one deviation.
+
+    results: {label: rows}.
+    """
+    by_pattern = {label: panels_of(rows) for label, rows in results.items()}
+    styles = line_styles(list(dict.fromkeys(row["name"] for rows in results.values() for row in rows)))
+    columns = max(map(len, by_pattern.values()))
+    figure, axes = panels(len(results), columns, width=3.4, height=2.6, sharey="row")
+    for line, (label, parts) in zip(axes, by_pattern.items()):
+        for panel in line[len(parts) :]:
+            panel.set_axis_off()
+        for panel, (pattern, rows) in zip(line, parts.items()):
+            one_panel(panel, rows, styles)
+            panel.set_title(pattern, loc="center")
+        line[0].set_ylabel("perplexity")
+        scale(line[: len(parts)], [row["perplexity"] for rows in parts.values() for row in rows])
+        if len(results) > 1:
+            name_result(line[0], label)
+    most = max(axes.flat, key=lambda panel: len(panel.get_legend_handles_labels()[1]))
+    legend_beside(figure, most)
+    return figure
+
+
+def one_panel(panel, rows, styles):
+    """Draw a line a system over the length, and a dotted line at the length of training."""
+    lengths = sorted({row["length"] for row in rows})
+    for name in dict.fromkeys(row["name"] for row in rows):
+        mine = [row for row in rows if row["name"] == name and row["perplexity"] is not None]
+        spread = [row["deviation"] or 0 for row in mine]
+        whiskers = {"yerr": spread, "capsize": 2, "elinewidth": 0.8} if any(spread) else {}
+        panel.errorbar(
+            [row["length"] for row in mine], [row["perplexity"] for row in mine], **whiskers, **styles[name], label=name
+        )
+    panel.set_xscale("log", base=2)
+    panel.set_xticks(lengths, [str(length) for length in lengths])
+    panel.tick_params(axis="x", which="minor", bottom=False)
+    panel.set_xlabel("length in tokens")
+    for trained in {row["training_length"] for row in rows if row.get("training_length") is not None}:
+        panel.axvline(trained, color="black", linestyle=":", linewidth=0.8)
+
+
+def scale(line, values):
+    """Make the perplexities of panels beside each other logarithmic where they differ much."""
+    values = [value for value in values if value is not None]
+    if values and max(values) > 5 * min(values):
+        for panel in line:
+            panel.set_yscale("log")
