@@ -1,1 +1,1 @@
-"""Attention: who may attend to whom, how scores are computed, and the module that fairseq's layers call."""
+"""Attention: who may attend to whom, how it is computed, what a cache keeps, and the module of fairseq's layers."""

@@ -12,10 +12,11 @@ from torch.nn import functional as F
 from fairseq_posenc.attention.kernels import fused_attention, weighted_attention
 from fairseq_posenc.attention.masks import additive, hides_something, visible_keys
 
-#: Queries and keys are taken whole while what is added to the scores has at most this many numbers (256 MiB in fp32);
+#: Queries and keys are taken whole while what is added to the scores has at most this many numbers (64 MiB in fp32);
 #: the layers of a pass can then share it.
-WHOLE = 2**26
-#: Otherwise in slices of queries with about this many: the bias of a slice and its copies are some 50 MiB.
+WHOLE = 2**24
+#: Otherwise in slices of queries with about this many, which costs no more time from there on: slices leave out later
+#: keys. The bias of a slice and its copies are some 50 MiB.
 SLICE = 2**22
 
 

@@ -55,10 +55,10 @@ def test_times(tmp_path, capsys):
 
 
 def test_memory_is_that_of_the_bias():
-    """Eight heads, 1,500 x 1,500 numbers of 4 bytes: 69 MiB and copies; in blocks of 64 next to nothing."""
+    """Eight heads, 1,400 x 1,400 numbers of 4 bytes: 60 MiB and copies; in blocks of 64 next to nothing."""
     workload = Workload(layers=1, dim=64, heads=8, words=20)
-    full, blocks = measure_memory(workload, [("alibi", "full"), ("alibi", "blockwise:128")], [1500], 1500)
-    assert 60 < full["bytes"] / 2**20 < 400
+    full, blocks = measure_memory(workload, [("alibi", "full"), ("alibi", "blockwise:128")], [1400], 1400)
+    assert 50 < full["bytes"] / 2**20 < 400
     assert blocks["bytes"] / 2**20 < 30
 
 

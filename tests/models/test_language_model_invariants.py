@@ -147,7 +147,7 @@ def test_works_with_fairseq_options(pattern, flags):
             torch.testing.assert_close(gradients[1][parameter], gradient, atol=1e-6, rtol=1e-6, msg=parameter)
 
 
-def learns_period(pattern, updates=400):
+def learns_period(pattern, updates=200):
     """Accuracy of one layer on texts that repeat every 4 words: the next word is the one 3 before the last."""
     model = build_small_lm(
         "shaw",
