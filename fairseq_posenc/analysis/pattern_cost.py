@@ -8,6 +8,7 @@ import time
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 import torch
@@ -166,6 +167,17 @@ def slope(rows, name):
     return float(np.polyfit(*logarithms.T, deg=1)[0])
 
 
+def peak_of_process():
+    """The most memory that this process has had so far, in bytes."""
+    status = Path("/proc/self/status")
+    if status.exists():
+        # Unlike ru_maxrss, which on Linux starts with the peak of the parent.
+        line = next(line for line in status.read_text().splitlines() if line.startswith("VmHWM:"))
+        return 1024 * int(line.split()[1])
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return peak if sys.platform == "darwin" else peak * 1024
+
+
 def _memory(workload, encoding, pattern, length):
     model = workload.model(encoding, pattern, length)
     with torch.no_grad():
@@ -175,16 +187,13 @@ def _memory(workload, encoding, pattern, length):
             before = torch.cuda.memory_allocated()
             model(workload.text(length))
             return torch.cuda.max_memory_allocated() - before
-        before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+        before = peak_of_process()
         model(workload.text(length))
-        grown = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
-    return grown if sys.platform == "darwin" else grown * 1024
+        return peak_of_process() - before
 
 
 def measure_memory(workload, systems, lengths, longest_full):
     """Peak bytes of one forward pass above the model, each in a process of its own.
-
-    Call it early: Linux starts a process with its parent's peak.
 
     Returns:
         list of {"encoding", "pattern", "length", "bytes"}.

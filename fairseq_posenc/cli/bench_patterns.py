@@ -93,7 +93,6 @@ def run(args):
         pattern_cost.check_limit(workload, name, lengths[-1])
 
     result = {"kind": "pattern-cost", "workload": {**vars(workload), "threads": torch.get_num_threads()}}
-    # First, as Linux starts a process with its parent's peak: this one is still small.
     if "memory" in args.measure:
         result["memory"] = pattern_cost.measure_memory(workload, systems, lengths, args.longest_full)
         for row in result["memory"]:
