@@ -1,0 +1,123 @@
+"""Fetching the files of a corpus, each from the first mirror that has it; telling whether a file is still the same."""
+
+import hashlib
+import json
+import subprocess
+import sys
+from dataclasses import dataclass
+from typing import Optional
+
+from tqdm import tqdm
+
+from fairseq_posenc.errors import InputError
+from fairseq_posenc.provenance import write_json
+
+BLOCK = 1 << 20
+NO_RESUME = (22, 33, 36)  # curl: the server refused the range, or cannot do ranges, or resuming failed
+
+
+@dataclass(frozen=True)
+class Archive:
+    """One file to fetch: ``path`` below a mirror, and the MD5 or SHA-256 where one is published."""
+
+    path: str
+    md5: Optional[str] = None
+    sha256: Optional[str] = None
+
+    @property
+    def name(self):
+        return self.path.rsplit("/", 1)[-1]
+
+
+def recorded(checksums):
+    """{file name: {"bytes", "sha256", "from"}} as first seen."""
+    try:
+        return json.loads(checksums.read_text(encoding="utf-8")) if checksums.exists() else {}
+    except ValueError as error:
+        raise InputError(f"{checksums} cannot be read ({error}); remove it to record the files anew") from None
+
+
+def digests(path):
+    """SHA-256 and MD5 of a file, in hexadecimal."""
+    both = [hashlib.sha256(), hashlib.md5(usedforsecurity=False)]
+    size = path.stat().st_size
+    progress = tqdm(total=size, desc=f"checking {path.name}", unit="B", unit_scale=True, leave=False, disable=None)
+    with open(path, "rb") as file, progress:
+        while block := file.read(BLOCK):
+            for digest in both:
+                digest.update(block)
+            progress.update(len(block))
+    return [digest.hexdigest() for digest in both]
+
+
+def verify(path, checksums, archive, origin="already there"):
+    """Check a file against its published checksums and what it was at first, and record it where nothing was.
+
+    Args:
+        path: of the file; archive: what it should be.
+        checksums: Path of the JSON file that keeps what files were at first.
+
+    Returns:
+        Its record: ``bytes``, ``sha256``, ``from``.
+
+    Raises:
+        InputError: the file is another one.
+    """
+    known = recorded(checksums)
+    before = known.get(archive.name)
+    cure = f"remove it and run again, and its entry in {checksums} too if the new file is the right one"
+    size = path.stat().st_size
+    if before and size != before["bytes"]:
+        raise InputError(f"{path} has {size:,} bytes but had {before['bytes']:,} at first: cut off or changed; {cure}")
+    sha256, md5 = digests(path)
+    for kind, found, published in (("MD5", md5, archive.md5), ("SHA-256", sha256, archive.sha256)):
+        if published and found != published:
+            raise InputError(
+                f"{path} has {kind} {found}, not {published}: cut off or another file; remove it and run again"
+            )
+    if before and sha256 != before["sha256"]:
+        raise InputError(f"{path} has SHA-256 {sha256[:12]}... but had {before['sha256'][:12]}... at first; {cure}")
+    if not before:
+        known[archive.name] = {"bytes": size, "sha256": sha256, "from": origin}
+        write_json(checksums, known)
+    return known[archive.name]
+
+
+def fetch(archive, folder, checksums, mirrors):
+    """Download one archive unless it is there; its record. Raises InputError where no mirror has it.
+
+    An interrupted download continues where it stopped.
+    """
+    path, partial = folder / archive.name, folder / (archive.name + ".partial")
+    if path.exists():
+        return verify(path, checksums, archive)
+    reasons = []
+    for mirror in mirrors:
+        url = f"{mirror.rstrip('/')}/{archive.path}"
+        print(f"downloading {url}", file=sys.stderr, flush=True)
+        status, message = curl(url, partial)
+        if status in NO_RESUME and partial.exists():
+            partial.unlink()
+            status, message = curl(url, partial)
+        if status == 0:
+            record = verify(partial, checksums, archive, url)
+            partial.replace(path)
+            return record
+        reasons.append(f"{mirror}: {message}")
+    raise InputError(
+        f"cannot download {archive.name} ({'; '.join(reasons)}); run again to continue, or give the folder with "
+        "the files as --data"
+    )
+
+
+def curl(url, partial):
+    """Fetch a URL, from the end of what the file holds; return curl's status and what it says of a failure."""
+    command = ["curl", "--fail", "--location", "--continue-at", "-", "--retry", "3", "--connect-timeout", "30"]
+    command += ["--progress-bar" if sys.stderr.isatty() else "--no-progress-meter", "--output", str(partial), url]
+    try:
+        # On a terminal curl's progress goes there; elsewhere its message becomes part of ours.
+        done = subprocess.run(command, stderr=None if sys.stderr.isatty() else subprocess.PIPE, text=True)
+    except FileNotFoundError:
+        raise InputError("curl not found; install it, or give a folder with the files as --data") from None
+    said = " ".join((done.stderr or "").split()) or f"curl ended with status {done.returncode}"
+    return done.returncode, said

@@ -1,0 +1,83 @@
+"""The documents of a folder, one file each, as training, validation and test text: OUTPUT/{train,valid,test}.jsonl.
+
+Every file below the folder is a document, UTF-8 text, packed with gzip where its name ends in .gz; hidden files and
+empty ones are none. Files train.*, valid.*, test.*, or in folders of these names, are what their name says. Where no
+file says it, whole documents are held out, the same ones every time.
+"""
+
+import argparse
+import gzip
+import sys
+import zlib
+from pathlib import Path
+
+import splits
+from tqdm import tqdm
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "common"))
+from command_line import run_main  # noqa: E402 (scripts that recipes share are no package)
+
+from fairseq_posenc.errors import InputError  # noqa: E402
+
+
+def find(folder):
+    """The names of the documents: paths from the folder."""
+    paths = sorted(path for path in folder.rglob("*") if path.is_file())
+    names = [path.relative_to(folder) for path in paths]
+    found = [str(name) for name in names if not any(part.startswith(".") for part in name.parts)]
+    if not found:
+        raise InputError(f"{folder} has no files; give a folder with one text file a document")
+    return found
+
+
+def read(folder, name):
+    """The text of one document, its lines ended by a line feed."""
+    path = folder / name
+    try:
+        content = gzip.decompress(path.read_bytes()) if name.endswith(".gz") else path.read_bytes()
+        return content.decode("utf-8-sig").replace("\r\n", "\n")
+    except UnicodeDecodeError as error:
+        raise InputError(f"{path} is not UTF-8 text (byte {error.start}); convert it or take it out") from None
+    except (OSError, EOFError, zlib.error) as error:
+        raise InputError(f"cannot read {path}: {error}; repair it or take it out") from None
+
+
+def named_split(name):
+    """The split that a document's file or folder names, or None."""
+    return next((split for split in splits.SPLITS if name.startswith((f"{split}.", f"{split}/"))), None)
+
+
+def divide(folder, sizes, held_out, long):
+    """{name: split}. Raises InputError where some names say it and others do not, or a split has no document."""
+    named = {name: named_split(name) for name in sizes}
+    if not any(named.values()):
+        return splits.assign(sizes, held_out, long)
+    silent = next((name for name, split in named.items() if split is None), None)
+    if silent is not None:
+        raise InputError(
+            f"{folder}: some files are named train.*, valid.* or test.*, but {silent} is not; name all or none"
+        )
+    empty = next((split for split in splits.SPLITS if split not in named.values()), None)
+    if empty is not None:
+        raise InputError(f"{folder} has no document {empty}.*, though others name their split; add one, or name none")
+    return named
+
+
+def main(argv=None):
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("output", type=Path)
+    splits.add_options(parser)
+    parser.add_argument("--test-only", action="store_true", help="all documents are test text")
+    args = parser.parse_args(argv)
+    names = tqdm(find(args.folder), desc="documents", leave=False, disable=None)
+    sizes = {name: len(read(args.folder, name)) for name in names}
+    sizes = {name: size for name, size in sizes.items() if size}
+    if not sizes:
+        raise InputError(f"{args.folder} has nothing but empty files; give one text file a document")
+    where = dict.fromkeys(sizes, "test") if args.test_only else divide(args.folder, sizes, args.held_out, args.long)
+    splits.write(args.output, where, lambda name: read(args.folder, name), limit=args.limit)
+
+
+if __name__ == "__main__":
+    run_main(main)

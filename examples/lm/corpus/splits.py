@@ -1,0 +1,105 @@
+"""Documents as training, validation and test text: which goes where, and the files OUTPUT/SPLIT.jsonl.
+
+A line of such a file is one document, {"name": .., "text": ..}.
+"""
+
+import hashlib
+import json
+import shutil
+import sys
+from pathlib import Path
+
+from tqdm import tqdm
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "common"))
+from command_line import positive  # noqa: E402 (scripts that recipes share are no package)
+
+from fairseq_posenc.errors import InputError  # noqa: E402
+from fairseq_posenc.provenance import write_json  # noqa: E402
+
+SPLITS = ("train", "valid", "test")
+#: The largest share of the text that is held out, for each of the two splits.
+SHARE = 0.05
+
+
+def add_options(parser):
+    """Add the options that say what is held out, and how much there is to train on."""
+    for option, default, meaning in (
+        ("--held-out", 400_000, "characters of validation and of test text (default: %(default)s)"),
+        ("--long", 32_768, "characters of a document that is best held out (default: %(default)s)"),
+        ("--limit", None, "characters of training text (default: all)"),
+    ):
+        parser.add_argument(option, type=positive, default=default, metavar="N", help=meaning)
+
+
+def order(name):
+    """A key that puts documents in an order that depends on nothing but their names, and not on how they begin."""
+    return hashlib.sha256(name.encode()).hexdigest()
+
+
+def assign(sizes, held_out, long):
+    """{name: split} for documents {name: number of characters}.
+
+    ``held_out`` characters, and no more than SHARE of the text, go to each of valid and test, as whole documents: those
+    of at least ``long`` characters in the order of a hash of their names, then, where these are too few, the longest.
+
+    Raises:
+        InputError: fewer than three documents.
+    """
+    if len(sizes) < 3:
+        raise InputError(
+            f"{len(sizes)} document(s) cannot be divided into training, validation and test text; give three or more, "
+            "or say which is which by names train.*, valid.*, test.*"
+        )
+    candidates = sorted((name for name in sizes if sizes[name] >= long), key=order)
+    candidates += sorted((name for name in sizes if sizes[name] < long), key=lambda name: (-sizes[name], order(name)))
+    wanted = min(held_out, SHARE * sum(sizes.values()))
+    splits = dict.fromkeys(sizes, "train")
+    remaining = iter(candidates)
+    for split in ("test", "valid"):
+        taken = 0
+        while taken == 0 or taken < wanted:
+            name = next(remaining)
+            splits[name] = split
+            taken += sizes[name]
+    if "train" not in splits.values():
+        raise InputError("the documents are too few: none is left for training; give more")
+    return splits
+
+
+def write(output, splits, read, facts=None, limit=None):
+    """Write OUTPUT/SPLIT.jsonl for every split that has documents, and OUTPUT/counts.json, all or nothing.
+
+    Args:
+        output: Path of a folder.
+        splits: {name: split}.
+        read: function from a name to the text of the document.
+        facts: what else counts.json says.
+        limit: training text stops after the document with which it reaches so many characters.
+    """
+    partial = output.with_name(output.name + ".partial")
+    shutil.rmtree(partial, ignore_errors=True)
+    partial.mkdir(parents=True)
+    counts = {}
+    for split in SPLITS:
+        names = sorted((name for name in splits if splits[name] == split), key=order)
+        if not names:
+            continue
+        documents = characters = 0
+        digest = hashlib.sha256()
+        with open(partial / f"{split}.jsonl", "w", encoding="utf-8", newline="\n") as file:
+            for name in tqdm(names, desc=f"{split} text", unit=" documents", leave=False, disable=None):
+                if limit is not None and split == "train" and characters >= limit:
+                    break
+                text = read(name)
+                line = json.dumps({"name": name, "text": text}, ensure_ascii=False) + "\n"
+                file.write(line)
+                digest.update(line.encode())
+                documents += 1
+                characters += len(text)
+        counts[split] = {"documents": documents, "characters": characters, "sha256": digest.hexdigest()}
+    write_json(partial / "counts.json", {**(facts or {}), **counts})
+    shutil.rmtree(output, ignore_errors=True)
+    partial.rename(output)
+    for split, count in counts.items():
+        print(f"{split}: {count['documents']:,} documents, {count['characters']:,} characters")

@@ -1,0 +1,203 @@
+"""The subwords of documents: learn or check them, and write documents as lines of subwords.
+
+  subwords.py sentencepiece SIZE MODEL DICTIONARY TRAIN.jsonl     learn byte-level-safe BPE pieces with sentencepiece
+  subwords.py gpt2 FOLDER MODEL DICTIONARY                        take GPT-2's from encoder.json and vocab.bpe in FOLDER
+  subwords.py apply MODEL SPLIT.jsonl OUTPUT                      one document a line
+
+Both keep every character: line ends and runs of blanks are subwords too, so that a document is one line, and decoding
+gives the document back. What a piece cannot spell is spelled by its bytes. DICTIONARY is fairseq's, with all subwords.
+"""
+
+import argparse
+import json
+import multiprocessing
+import shutil
+import sys
+from pathlib import Path
+
+from tqdm import tqdm
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "common"))
+from command_line import positive, run_main, workers_option  # noqa: E402 (scripts that recipes share are no package)
+
+from fairseq_posenc.errors import InputError  # noqa: E402
+
+#: sentencepiece learns from this many lines, drawn from all: more would need hundreds of gigabytes.
+LINES = 5_000_000
+LINE_END = "<0x0A>"
+GPT2_FILES = ("encoder.json", "vocab.bpe")
+
+
+def documents(path):
+    """The texts of a .jsonl file."""
+    if not Path(path).is_file():
+        raise InputError(f"cannot read {path}: no such file; run the steps before this one")
+    with open(path, encoding="utf-8", newline="\n") as file:
+        for line in file:
+            yield json.loads(line)["text"]
+
+
+def lines_to_learn(path):
+    """The lines of all documents.
+
+    White space other than blanks is never part of a piece, as fairseq would break it there; it is spelled by bytes.
+    """
+    for text in tqdm(documents(path), desc="documents to learn from", leave=False, disable=None):
+        for line in text.split("\n"):
+            if line:
+                yield "".join(" " if char.isspace() else char for char in line)
+
+
+def learn(size, model, dictionary, train):
+    """Learn ``size`` pieces, bytes among them; write sentencepiece's model and fairseq's dictionary."""
+    from sentencepiece import SentencePieceProcessor, SentencePieceTrainer
+
+    partial = model.with_name(model.name + ".partial")
+    try:
+        with open(partial, "wb") as file:
+            SentencePieceTrainer.train(
+                sentence_iterator=lines_to_learn(train),
+                model_writer=file,
+                vocab_size=size,
+                model_type="bpe",
+                character_coverage=0.9999,
+                byte_fallback=True,
+                normalization_rule_name="identity",
+                remove_extra_whitespaces=False,
+                allow_whitespace_only_pieces=True,
+                add_dummy_prefix=False,
+                split_digits=True,
+                max_sentence_length=100_000,
+                input_sentence_size=LINES,
+                shuffle_input_sentence=True,
+                minloglevel=2,
+            )
+    except RuntimeError as error:
+        partial.unlink(missing_ok=True)
+        reason = " ".join(str(error).split())
+        raise InputError(f"sentencepiece cannot learn {size} pieces ({reason}); give fewer, or more text") from None
+    processor = SentencePieceProcessor(model_file=str(partial))
+    special = {processor.unk_id(), processor.bos_id(), processor.eos_id()}
+    write_dictionary(dictionary, (processor.id_to_piece(i) for i in range(len(processor)) if i not in special))
+    partial.replace(model)
+
+
+def take_gpt2(folder, model, dictionary):
+    """Copy GPT-2's files to the folder ``model`` and write the dictionary of its numbers."""
+    missing = [name for name in GPT2_FILES if not (folder / name).is_file()]
+    if missing:
+        raise InputError(
+            f"{folder} lacks {' and '.join(missing)}; give the folder of GPT-2's encoder.json and vocab.bpe"
+        )
+    try:
+        numbers = json.loads((folder / "encoder.json").read_text(encoding="utf-8")).values()
+    except (ValueError, AttributeError) as error:
+        raise InputError(f"cannot read {folder / 'encoder.json'} ({error}); fetch it again") from None
+    partial = model.with_name(model.name + ".partial")
+    shutil.rmtree(partial, ignore_errors=True)
+    partial.mkdir()
+    for name in GPT2_FILES:
+        shutil.copyfile(folder / name, partial / name)
+    write_dictionary(dictionary, map(str, sorted(numbers)))
+    shutil.rmtree(model, ignore_errors=True)
+    partial.rename(model)
+
+
+def write_dictionary(path, words):
+    """fairseq's dictionary of these words; their counts are not known."""
+    partial = path.with_name(path.name + ".partial")
+    partial.write_text("".join(f"{word} 1\n" for word in words), encoding="utf-8")
+    partial.replace(path)
+
+
+def encoder(model):
+    """A function from a text to its subwords, joined by blanks. Models: a file of sentencepiece, or GPT-2's folder."""
+    if model.is_dir():
+        from fairseq.data.encoders.gpt2_bpe_utils import get_encoder
+
+        gpt2 = get_encoder(*(str(model / name) for name in GPT2_FILES))
+        return lambda text: " ".join(map(str, gpt2.encode(text)))
+    if not model.is_file():
+        raise InputError(f"cannot read {model}: no such file; run the steps before this one")
+    from sentencepiece import SentencePieceProcessor
+
+    processor = SentencePieceProcessor(model_file=str(model))
+    # Line by line, as a piece never holds a line end.
+    return lambda text: f" {LINE_END} ".join(
+        " ".join(pieces) for pieces in processor.encode(text.split("\n"), out_type=str)
+    )
+
+
+def decoder(model):
+    """The function that undoes ``encoder``."""
+    if model.is_dir():
+        from fairseq.data.encoders.gpt2_bpe_utils import get_encoder
+
+        gpt2 = get_encoder(*(str(model / name) for name in GPT2_FILES))
+        return lambda line: gpt2.decode([int(number) for number in line.split()])
+    from sentencepiece import SentencePieceProcessor
+
+    processor = SentencePieceProcessor(model_file=str(model))
+    return lambda line: processor.decode(line.split())
+
+
+_encode = None  # in a worker process: what it does with a text
+
+
+def _start(model):
+    global _encode
+    _encode = encoder(model)
+
+
+def _line(text):
+    return " ".join(_encode(text).split()) + "\n"
+
+
+def apply(model, source, target, workers):
+    """Write the documents of ``source`` as lines of subwords to ``target``, all or nothing."""
+    partial = target.with_name(target.name + ".partial")
+    texts = documents(source)
+    with open(partial, "w", encoding="utf-8", newline="\n") as output:
+        if workers == 1:
+            _start(model)
+            lines = map(_line, texts)
+            _write(lines, output, target.name)
+        else:
+            with multiprocessing.Pool(workers, _start, (model,)) as pool:
+                _write(pool.imap(_line, texts, chunksize=8), output, target.name)
+    partial.replace(target)
+
+
+def _write(lines, output, title):
+    for line in tqdm(lines, desc=title, unit=" documents", leave=False, disable=None):
+        output.write(line)
+
+
+def main(argv=None):
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    commands = parser.add_subparsers(dest="command", required=True)
+    learning = commands.add_parser("sentencepiece", help="learn pieces")
+    learning.add_argument("size", type=positive)
+    learning.add_argument("model", type=Path)
+    learning.add_argument("dictionary", type=Path)
+    learning.add_argument("train", type=Path)
+    taking = commands.add_parser("gpt2", help="take GPT-2's subwords")
+    taking.add_argument("folder", type=Path)
+    taking.add_argument("model", type=Path)
+    taking.add_argument("dictionary", type=Path)
+    applying = commands.add_parser("apply", help="write documents as subwords")
+    applying.add_argument("model", type=Path)
+    applying.add_argument("input", type=Path)
+    applying.add_argument("output", type=Path)
+    workers_option(applying)
+    args = parser.parse_args(argv)
+    if args.command == "sentencepiece":
+        learn(args.size, args.model, args.dictionary, args.train)
+    elif args.command == "gpt2":
+        take_gpt2(args.folder, args.model, args.dictionary)
+    else:
+        apply(args.model, args.input, args.output, args.workers)
+
+
+if __name__ == "__main__":
+    run_main(main)

@@ -1,0 +1,125 @@
+"""WikiText-103: fetch an archive of it, or write its text.
+
+  wikitext.py fetch {articles,words} FOLDER CHECKSUMS     download the archive into a folder, or check what is there
+  wikitext.py articles FOLDER OUTPUT                      articles as documents: OUTPUT/{train,valid,test}.jsonl
+  wikitext.py words FOLDER OUTPUT                         the lines of words as they are: OUTPUT/SPLIT.words
+
+"words" has the words of the published perplexities, rare ones replaced by <unk>; "articles" the text before that, for
+subwords. The archives' published SHA-256 is checked.
+"""
+
+import argparse
+import io
+import re
+import shutil
+import sys
+import zipfile
+import zlib
+from pathlib import Path
+
+import splits
+from tqdm import tqdm
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "common"))
+from command_line import run_main  # noqa: E402 (scripts that recipes share are no package)
+from download import Archive, fetch  # noqa: E402
+
+from fairseq_posenc.errors import InputError  # noqa: E402
+
+#: The author's own place; Salesforce's, which older recipes name, is closed.
+MIRRORS = ("https://wikitext.smerity.com",)
+ARCHIVES = {
+    "articles": Archive(
+        "wikitext-103-raw-v1.zip", sha256="91c00ae287f0d699e18605c84afc9e45c192bc6b7797ff8837e5474655a33794"
+    ),
+    "words": Archive("wikitext-103-v1.zip", sha256="242ba0f20b329cfdf1ccc61e9e9e5b59becf189db7f7a81cd2a0e2fc31539590"),
+}
+MEMBERS = {"articles": "wikitext-103-raw/wiki.{}.raw", "words": "wikitext-103/wiki.{}.tokens"}
+#: Words and line ends of the held-out text, as every published perplexity counts them.
+TOKENS = {"valid": 217_646, "test": 245_569}
+TITLE = re.compile(r" = [^=].*[^=] = \n|\Z")
+
+
+def members(kind, folder, output):
+    """For each split its name and its text, line by line. Raises InputError where the archive cannot be read."""
+    path = folder / ARCHIVES[kind].name
+    try:
+        with zipfile.ZipFile(path) as archive:
+            for split in splits.SPLITS:
+                with archive.open(MEMBERS[kind].format(split)) as file:
+                    lines = io.TextIOWrapper(file, encoding="utf-8", newline="\n")
+                    yield split, tqdm(lines, desc=f"{split} text", unit=" lines", leave=False, disable=None)
+    except (OSError, KeyError, zipfile.BadZipFile, zlib.error, UnicodeDecodeError) as error:
+        raise InputError(f"cannot read {path}: {error}; remove it and run again to fetch it anew") from error
+
+
+def articles(lines):
+    """The articles in these lines: each begins with a title, a line of one equals sign on either side."""
+    article = []
+    for line in lines:
+        if TITLE.fullmatch(line) and any(part.strip() for part in article):
+            yield "".join(article).strip("\n ") + "\n"
+            article = []
+        article.append(line)
+    if any(part.strip() for part in article):
+        yield "".join(article).strip("\n ") + "\n"
+
+
+def write_articles(folder, output):
+    texts = {}
+    for split, lines in members("articles", folder, output):
+        for number, text in enumerate(articles(lines), 1):
+            texts[f"{split}/{number:05}"] = text
+    splits.write(output, {name: name.split("/")[0] for name in texts}, texts.get)
+
+
+def write_words(folder, output):
+    partial = output.with_name(output.name + ".partial")
+    shutil.rmtree(partial, ignore_errors=True)
+    partial.mkdir(parents=True)
+    for split, lines in members("words", folder, output):
+        tokens = 0
+        with open(partial / f"{split}.words", "w", encoding="utf-8", newline="\n") as file:
+            for line in lines:
+                file.write(line)
+                tokens += len(line.split()) + 1
+        if tokens != TOKENS.get(split, tokens):
+            print(f"wikitext.py: warning: {split} has {tokens:,} words, not {TOKENS[split]:,}", file=sys.stderr)
+    shutil.rmtree(output, ignore_errors=True)
+    partial.rename(output)
+
+
+def main(argv=None):
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    commands = parser.add_subparsers(dest="command", required=True)
+    fetching = commands.add_parser("fetch", help="download or check the archive")
+    fetching.add_argument("kind", choices=sorted(ARCHIVES))
+    fetching.add_argument("folder", type=Path)
+    fetching.add_argument("checksums", type=Path, help="file that keeps the SHA-256")
+    fetching.add_argument("--no-download", action="store_true", help="the file is there: only check it")
+    fetching.add_argument(
+        "--mirror",
+        action="append",
+        default=[],
+        metavar="URL",
+        help=f"tried before {', '.join(MIRRORS)}; repeat for more; file:// works too",
+    )
+    for kind in ARCHIVES:
+        writing = commands.add_parser(kind, help="write the text")
+        writing.add_argument("folder", type=Path, help="with the archive")
+        writing.add_argument("output", type=Path)
+    args = parser.parse_args(argv)
+    if args.command != "fetch":
+        {"articles": write_articles, "words": write_words}[args.command](args.folder, args.output)
+        return
+    archive = ARCHIVES[args.kind]
+    if args.no_download and not (args.folder / archive.name).is_file():
+        raise InputError(f"--data {args.folder} lacks {archive.name}; leave --data out to download it")
+    for folder in (args.folder, args.checksums.parent):
+        folder.mkdir(parents=True, exist_ok=True)
+    record = fetch(archive, args.folder, args.checksums, [*args.mirror, *MIRRORS])
+    print(archive.name, record["bytes"], record["sha256"])
+
+
+if __name__ == "__main__":
+    run_main(main)
