@@ -41,8 +41,8 @@ batch=(--max-tokens 8000)
 [ "$SCALE" != paper ] || batch+=(--fp16)
 
 average() {
-    run fairseq-posenc average --inputs "$folder/checkpoints" --num-update-checkpoints "$AVERAGE" \
-        --output "$folder/average.pt"
+    logged "$folder/average.log" fairseq-posenc average --inputs "$folder/checkpoints" \
+        --num-update-checkpoints "$AVERAGE" --output "$folder/average.pt"
 }
 translate() {
     run_into "$(translations "$folder")" \

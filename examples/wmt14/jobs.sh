@@ -1,8 +1,8 @@
+# shellcheck shell=bash
 # Several commands side by side, each in a process group of its own so that an interruption ends all of it. Sourced.
 #
 #   JOBS  how many at a time (default: 1)
 
-set -m
 pids=() titles=() failures=()
 
 # Start a command when fewer than $JOBS run: TITLE COMMAND...
@@ -17,7 +17,10 @@ start() {
         sleep 0.3
         collect
     done
+    # Job control for this command alone: what runs in the foreground stays within reach of Ctrl-C.
+    set -m
     "$@" </dev/null &
+    set +m
     pids+=($!)
     titles+=("$title")
 }

@@ -29,7 +29,8 @@ join() {
         run python "$here/joined.py" "$data/raw/test.$language" "$data/joined/raw/test.$language"
         run python "$here/joined.py" "$data/prepared/bpe.test.$language" "$data/joined/bpe.test.$language"
     done
-    run fairseq-preprocess --source-lang "$source_language" --target-lang "$target_language" \
+    logged "$data/joined/preprocess.log" \
+        fairseq-preprocess --source-lang "$source_language" --target-lang "$target_language" \
         --srcdict "$data/binary/dict.$source_language.txt" --tgtdict "$data/binary/dict.$target_language.txt" \
         --testpref "$data/joined/bpe.test" --destdir "$data/joined/binary.partial"
     run mv "$data/joined/binary.partial" "$data/joined/binary"

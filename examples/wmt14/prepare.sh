@@ -3,8 +3,8 @@
 #
 #   prepare.sh en-de|en-fr [--data DIR] [--corpus multi30k|newstest] [--bpe subword_nmt|sentencepiece] [--mirror URL]...
 #
-# --data DIR    files that are already there, read only. SCALE=paper: WMT14's archives by their names; SCALE=small: the .gz files of
-#               Multi30k or newstest. Without it they are downloaded (newstest has no download)
+# --data DIR    files that are already there, read only. SCALE=paper: WMT14's archives by their names; SCALE=small: the
+#               .gz files of Multi30k or newstest. Without it they are downloaded (newstest has no download)
 # --corpus      of SCALE=small; the other scripts take it as CORPUS=newstest
 # --bpe         subword_nmt (default): 40,000 joint merges at SCALE=paper, 4,000 at small; sentencepiece: as many pieces
 # --mirror URL  SCALE=paper: tried before statmt.org, for example https://mirror/path or file:///folder; may be repeated
@@ -21,7 +21,7 @@ done
 source "$(dirname "${BASH_SOURCE[0]}")/settings.sh"
 
 [ $# -ge 1 ] || fail "give en-de or en-fr; -h shows the options"
-pair=$1 data= bpe=subword_nmt mirrors=()
+pair=$1 data='' bpe=subword_nmt mirrors=()
 shift
 check_pair "$pair"
 while [ $# -gt 0 ]; do
@@ -42,7 +42,7 @@ case $bpe in
 esac
 [ -z "$data" ] || [ -d "$data" ] || fail "--data $data is not a folder"
 [ ${#mirrors[@]} = 0 ] || [ "$SCALE" = paper ] || fail "--mirror is for SCALE=paper; give --data"
-[ ${#mirrors[@]} = 0 ] || [ -z "$data" ] || fail "--mirror is for a download, but --data $data is given; give one of them"
+[ ${#mirrors[@]} = 0 ] || [ -z "$data" ] || fail "--mirror is for a download, --data for files on disk; give one of them"
 need python fairseq-preprocess
 WORKERS=${WORKERS:-$(getconf _NPROCESSORS_ONLN)}
 check_count WORKERS "$WORKERS"
@@ -89,7 +89,8 @@ clean() {
 }
 numbers() {
     run rm -rf "$folder/binary.partial"
-    run fairseq-preprocess --source-lang "$source_language" --target-lang "$target_language" --joined-dictionary \
+    logged "$prepared/preprocess.log" fairseq-preprocess --source-lang "$source_language" \
+        --target-lang "$target_language" --joined-dictionary \
         --trainpref "$train" --validpref "$prepared/bpe.valid" --testpref "$prepared/bpe.test" \
         --destdir "$folder/binary.partial" --workers "$WORKERS"
     run rm -rf "$folder/binary"

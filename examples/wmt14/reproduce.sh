@@ -16,12 +16,11 @@
 # --only   rows of these names only
 # --data   given to prepare.sh where a pair has no data yet; without it they are downloaded
 #
-# SCALE=paper|small|smoke; SEEDS="1 2" for several trainings a system; JOBS=N trains N systems side by side, with one
-# thread each on the CPU; GPUS=N for each training; DRY_RUN=1 prints the commands.
+# SCALE=paper|small|smoke; SEEDS="1 2" for several trainings a system (tables and figure3); JOBS=N trains N systems side
+# by side, with one thread each on the CPU; GPUS=N for each training; DRY_RUN=1 prints the commands.
 #
 # Leaves $WORK/$SCALE/results/WHAT.{json,md,tsv}, and for figures, lengths and table3 WHAT.{json,png,pdf,tsv}, with the
-# pair in the name where there is one file a pair. Of several seeds, figure4 and lengths take the first. Run it again to
-# continue.
+# pair in the name where there is one file a pair. Run it again to continue.
 set -euo pipefail
 for word in "$@"; do
     # Before settings.sh, which checks the corpus against the scale.
@@ -33,7 +32,7 @@ source "$(dirname "${BASH_SOURCE[0]}")/settings.sh"
 export SCALE CORPUS WORK DRY_RUN VENV
 
 [ $# -ge 1 ] || fail "give table1, table2, table3, all, figure2, figure3, figure4 or lengths; -h explains"
-what=$1 pairs= only= data=
+what=$1 pairs='' only='' data=''
 shift
 case $what in
     table1 | figure4 | lengths) rows=table1 size=base ;;
@@ -54,6 +53,10 @@ while [ $# -gt 0 ]; do
     esac
     shift 2
 done
+case $what in
+    # One model, no text.
+    figure2 | table3) [ -z "$pairs$data" ] || fail "$what needs no text; leave --pairs and --data out" ;;
+esac
 if [ -z "$pairs" ]; then
     pairs="en-de en-fr"
     [ "$SCALE" != smoke ] || pairs=en-de
@@ -61,6 +64,9 @@ fi
 for pair in $pairs; do check_pair "$pair"; done
 [ -z "$data" ] || [ -d "$data" ] || fail "--data $data is not a folder"
 SEEDS=${SEEDS:-$SEED}
+case $what in
+    figure4 | lengths) [ "${SEEDS% *}" = "$SEEDS" ] || fail "$what takes one seed, but SEEDS=$SEEDS; give one" ;;
+esac
 for seed in $SEEDS; do check_count SEEDS "$seed"; done
 JOBS=${JOBS:-1}
 check_count JOBS "$JOBS"
@@ -130,21 +136,26 @@ systems() {
 }
 
 # ---- results -----------------------------------------------------------------------------------------------------
-score() { # RESULT PAIR SEED
-    JSON=results/$1-scores-$2-seed$3.json SEED=$3 "$here/score.sh" "$2" "$size" "${names[@]}" >"$out"
-}
-out=/dev/null
-[ "$DRY_RUN" != 1 ] || out=/dev/stdout
+# In a subshell, for the variables.
+score() ( # RESULT PAIR SEED
+    export JSON=results/$1-scores-$2-seed$3.json SEED=$3
+    if [ "$DRY_RUN" = 1 ]; then
+        "$here/score.sh" "$2" "$size" "${names[@]}"
+    else
+        logged "$home/${JSON%.json}.log" "$here/score.sh" "$2" "$size" "${names[@]}"
+    fi
+)
 
 table() { # RESULT [PAPER]
-    local pair seed name
+    local pair seed name file
     marks=$results/steps
     for pair in $pairs; do
         for seed in $SEEDS; do
             inputs=
             if [ "$DRY_RUN" != 1 ]; then
                 for name in "${names[@]}"; do
-                    inputs="$inputs $(cksum <"$(translations "$(SEED=$seed && system_folder "$name" "$pair" "$size")")")"
+                    file=$(translations "$(SEED=$seed && system_folder "$name" "$pair" "$size")")
+                    inputs="$inputs $(cksum <"$file")"
                 done
             fi
             step "score $1 $pair seed $seed" score "$1" "$pair" "$seed"
@@ -176,7 +187,7 @@ grain() {
     local pair
     run cd "$home"
     for pair in $pairs; do
-        hypotheses "$pair" "${SEEDS%% *}" "${names[@]}"
+        hypotheses "$pair" "$SEEDS" "${names[@]}"
         run fairseq-posenc grain --ref "$pair/raw/test.${pair#*-}" "${words[@]}" --json "results/$what-$pair.json"
         draw "results/$what-$pair" "results/$what-$pair"
     done
@@ -185,7 +196,7 @@ grain() {
 # Long sentences for every system whose encoding has no limit below them.
 lengths() {
     local pair name longest limit fitting
-    export SEED=${SEEDS%% *} SET=joined
+    export SEED=$SEEDS SET=joined
     for pair in $pairs; do
         local data=$home/$pair
         "$here/joined.sh" "$pair"

@@ -1,6 +1,7 @@
+# shellcheck shell=bash
 # What the recipes of this folder share: scale, places, how a command is run, what counts as done. Sourced, never run.
 #
-#   SCALE    paper: WMT14, the paper's models, GPUs | small: small models, CPU | smoke: a toy, minutes for all of a table
+#   SCALE    paper: WMT14, the paper's models, GPUs | small: small models, CPU | smoke: a toy, minutes for a table
 #   CORPUS   SCALE=small: multi30k (default) or newstest (newstest2008-2012). The other scales have one corpus each
 #   WORK     where everything is written (default: work/wmt14 in the repository)
 #   DRY_RUN  1: print the commands instead of running them
@@ -98,7 +99,7 @@ check_encodings() {
     local known=${known_encodings:-} name
     if [ -z "$known" ]; then
         need python
-        known=$(python -c 'from fairseq_posenc.encodings import encoding_names; print(*encoding_names())' 2>/dev/null) ||
+        known=$(python -c 'from fairseq_posenc.encodings import encoding_names as n; print(*n())' 2>/dev/null) ||
             fail "fairseq_posenc cannot be imported by $(command -v python); run scripts/setup.sh"
         known_encodings=$known
     fi
@@ -150,6 +151,19 @@ run_into() {
     mv "$file.partial" "$file"
 }
 
+# The same with all that the command says in a file of messages, shown where it fails: FILE COMMAND...
+logged() {
+    local file=$1
+    shift
+    if [ "$DRY_RUN" = 1 ]; then
+        shown "$@"
+    elif ! "$@" >"$file" 2>&1; then
+        tail -n 20 "$file" >&2
+        echo "$(basename "$0"): error: $1 failed; its messages are in $file" >&2
+        exit 1
+    fi
+}
+
 # Do a step once, again only when its commands, its inputs, or a step before it have changed. The mark of a finished
 # step is a file in the folder $marks with the commands in it.
 #   step TITLE FUNCTION [ARGUMENT]...      the function calls run; $inputs: what else the step depends on, as text
@@ -190,7 +204,7 @@ system_folder() { # NAME PAIR SIZE
 
 check_binary() { # PAIR
     [ "$DRY_RUN" = 1 ] || [ -d "$(pair_folder "$1")/binary" ] ||
-        fail "no data in $(pair_folder "$1")/binary; make it: SCALE=$SCALE CORPUS=$CORPUS WORK=$WORK $here/prepare.sh $1"
+        fail "no data in $(pair_folder "$1")/binary; run SCALE=$SCALE CORPUS=$CORPUS WORK=$WORK $here/prepare.sh $1"
 }
 
 # The set of sentences that is translated and scored.

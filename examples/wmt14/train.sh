@@ -8,7 +8,7 @@
 # GPUS=N     processes on this machine, one a GPU (default: 1). The paper's batch is kept: --update-freq becomes
 #            8 / (GPUS x NNODES)
 # NNODES=N   machines (default: 1); then run the same command on each, with NODE_RANK=0..N-1 and MASTER_ADDR=the first
-#            one's address; MASTER_PORT (default: 29500). The folder $WORK must be the same on all. slurm/train.sh does it
+#            one's address; MASTER_PORT (default: 29500). $WORK must be the same folder on all. slurm/train.sh does it
 # QUIET=1    show one line for each validation instead of fairseq's log
 #
 # Leaves $WORK/$SCALE/PAIR/SIZE/NAME/seedSEED/{checkpoints,train.log,command}.
@@ -45,18 +45,18 @@ esac
 processes=$((GPUS * NNODES))
 if [ "$SCALE" = paper ]; then
     # The paper's batch is 8 x 4096 tokens.
-    ((8 % processes == 0)) || fail "GPUS x NNODES = $processes does not divide the 8 batches of an update; give 1, 2, 4 or 8"
+    ((8 % processes == 0)) || fail "GPUS x NNODES = $processes does not divide the 8 batches of an update"
     # Without --distributed-world-size fairseq would take every GPU that it sees.
     batch=(--max-tokens 4096 --update-freq $((8 / processes)) --distributed-world-size "$processes")
     training=(--fp16 --lr 7e-4 --warmup-updates 4000 --warmup-init-lr 1e-7 --adam-eps 1e-9)
     training+=(--max-update 150000 --patience 30 --save-interval-updates 1000)
 else
-    [ "$processes" = 1 ] || fail "SCALE=$SCALE trains in one process, as more would make its batch larger; leave GPUS out"
+    [ "$processes" = 1 ] || fail "SCALE=$SCALE trains in one process, more would make its batch larger; leave GPUS out"
     export CUDA_VISIBLE_DEVICES="${CUDA_VISIBLE_DEVICES:-0}"
     model=(--arch "${architecture}_iwslt_de_en" --dropout 0.1)
     for side in encoder decoder; do
-        model+=("--$side-layers" $layers "--$side-embed-dim" $width)
-        model+=("--$side-ffn-embed-dim" $feed_forward "--$side-attention-heads" $heads)
+        model+=("--$side-layers" "$layers" "--$side-embed-dim" "$width")
+        model+=("--$side-ffn-embed-dim" "$feed_forward" "--$side-attention-heads" "$heads")
     done
     if [ "$SCALE" = small ]; then
         batch=(--max-tokens 2048)
@@ -116,7 +116,7 @@ if [ -f "$folder/finished" ]; then
     echo "train $name $pair $size seed $SEED: already done"
     exit
 fi
-running=$folder/running.$(hostname)
+running=$folder/running-$(hostname)-$NODE_RANK
 if [ -f "$running" ] && kill -0 "$(cat "$running")" 2>/dev/null; then
     fail "process $(cat "$running") is training in $folder; wait for its end"
 fi

@@ -177,6 +177,8 @@ def test_training_refuses_before_it_starts(arguments, variables, message, recipe
         ("reproduce.sh", ("table1", "--pair", "en-de"), {}, "option --pair is not one of"),
         ("reproduce.sh", ("table1", "--only", "rope"), {}, "--only rope is not a row of"),
         ("reproduce.sh", ("table1",), {"SEEDS": "1 two"}, "SEEDS two is not a whole number"),
+        ("reproduce.sh", ("figure4",), {"SEEDS": "1 2"}, "figure4 takes one seed"),
+        ("reproduce.sh", ("table3", "--pairs", "en-de"), {}, "table3 needs no text"),
         ("reproduce.sh", ("table1",), {"JOBS": "0"}, "JOBS 0 is not a whole number"),
         ("reproduce.sh", ("table1", "--pairs", "en-fr"), {"SCALE": "smoke"}, "SCALE=smoke has no en-fr"),
         ("reproduce.sh", ("table1",), {"SCALE": "tiny"}, "SCALE=tiny is not one of paper, small, smoke"),
