@@ -3,7 +3,6 @@
 import hashlib
 import math
 from dataclasses import asdict
-from pathlib import Path
 
 import numpy as np
 from tqdm import tqdm
@@ -11,8 +10,8 @@ from tqdm import tqdm
 from fairseq_posenc.analysis.extrapolation_protocols import ByPosition, scored_tokens
 from fairseq_posenc.analysis.extrapolation_results import ResultsFile
 from fairseq_posenc.analysis.language_model import load_model
+from fairseq_posenc.analysis.systems import check_lengths
 from fairseq_posenc.analysis.token_losses import token_losses
-from fairseq_posenc.errors import InputError
 
 
 class Extrapolation:
@@ -50,7 +49,7 @@ class Extrapolation:
         self.protocol, self.lengths, self.patterns = protocol, lengths, patterns
         self.loading = {"overrides": overrides or {}, "precision": precision, "device": device}
         self.max_tokens = max_tokens
-        check_lengths(lengths, protocol)
+        check_lengths(lengths, protocol.shortest, f"protocol {protocol.name}")
         used = protocol.used(len(text), lengths)
         self.text, self.trimmed = text.first(used), len(text) - used
         self.results = ResultsFile(results_path, self._setting(), baseline)
@@ -89,17 +88,10 @@ class Extrapolation:
         # Backwards, so that the one which is loaded last is the first to be used.
         for path, name in reversed(systems):
             loaded = self._load(path)
-            patterns = list(dict.fromkeys(str(loaded.pattern_of(p) or "full") for p in self.patterns))
+            patterns = loaded.pattern_names(self.patterns)
             for length in self.lengths:
                 loaded.check_length(self._largest_input(length), length)
-            checkpoints[path] = {
-                "name": name,
-                "path": path,
-                "sha256": loaded.sha256,
-                "seed": loaded.seed,
-                "encoding": loaded.encoding,
-                "training_length": loaded.training_length,
-            }
+            checkpoints[path] = loaded.facts(name)
             cells[path] = patterns
         self.results.expect([checkpoints[path] for path, _ in systems])
         found = []
@@ -155,35 +147,6 @@ class Extrapolation:
             self._loaded = None  # before the next one takes its memory
             self._loaded = load_model(path, self.text, **self.loading)
         return self._loaded
-
-
-def check_lengths(lengths, protocol):
-    """Raise InputError for a length that is too small, or given twice."""
-    for length in lengths:
-        if length < protocol.shortest:
-            raise InputError(f"--lengths: {length} is too small for {protocol.name}; give {protocol.shortest} or more")
-        if lengths.count(length) > 1:
-            raise InputError(f"--lengths: {length} is given twice; give each length once")
-
-
-def check_systems(paths, names):
-    """[(path, name)]; without names, a checkpoint's folder names its system.
-
-    Raises InputError where the numbers differ, a path is given twice, or two folders have one name.
-    """
-    if names is None:
-        names = [Path(path).resolve().parent.name for path in paths]
-        repeated = next((name for name in names if names.count(name) > 1), None)
-        if repeated:
-            raise InputError(
-                f"several checkpoints lie in folders named {repeated}; say with --names which are seeds of one system"
-            )
-    if len(names) != len(paths):
-        raise InputError(f"--names has {len(names)} names for {len(paths)} checkpoints; give one each, in their order")
-    repeated = next((path for path in paths if paths.count(path) > 1), None)
-    if repeated:
-        raise InputError(f"--path {repeated} is given twice; give each checkpoint once")
-    return list(zip(map(str, paths), names))
 
 
 def token_set(text, index):

@@ -137,6 +137,17 @@ class LanguageModel:
         """The most tokens that the model reads at once; None: no limit."""
         return self.decoder.embed_positions.max_positions if self.is_ours else self.model.max_positions()
 
+    def facts(self, name):
+        """What results say about the checkpoint, one of the system ``name``."""
+        return {
+            "name": name,
+            "path": self.path,
+            "sha256": self.sha256,
+            "seed": self.seed,
+            "encoding": self.encoding,
+            "training_length": self.training_length,
+        }
+
     def attentions(self):
         """The self-attention of every layer, in order. Raises InputError for a model of stock fairseq."""
         if not self.is_ours:
@@ -162,6 +173,10 @@ class LanguageModel:
             return language_models.settle_pattern(Namespace(**settings))
         except InputError as error:
             raise InputError(f"{self.path}, pattern {name}: {error}") from None
+
+    def pattern_names(self, names):
+        """What these patterns are called for this model, each once: "trained" stands for its own. See pattern_of."""
+        return list(dict.fromkeys(str(self.pattern_of(name) or FULL) for name in names))
 
     def use_pattern(self, name):
         """Attend by this pattern from now on; see pattern_of."""

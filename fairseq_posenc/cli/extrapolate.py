@@ -19,11 +19,8 @@ checkpoints, patterns or lengths adds to it.
   fairseq-posenc plot lengths.json --output lengths
 """
 
-import argparse
-import logging
-
+from fairseq_posenc.cli.language_models import add_model_arguments, check_positive, text_and_loading
 from fairseq_posenc.errors import InputError
-from fairseq_posenc.provenance import check_json_target
 
 #: Option -> (the protocol that reads it, what it sets there).
 OF_PROTOCOL = {
@@ -35,50 +32,8 @@ OF_PROTOCOL = {
 }
 
 
-def numbers(text):
-    """argparse type of lists of numbers with commas."""
-    try:
-        return [int(word) for word in text.split(",")]
-    except ValueError:
-        raise argparse.ArgumentTypeError(f"{text}: give whole numbers with commas, such as 256,512,1024") from None
-
-
-def words(text):
-    """argparse type of lists with commas."""
-    return text.split(",")
-
-
-def add_model_arguments(parser):
-    """Add the options of every command that runs trained language models on a text."""
-    parser.add_argument("data", metavar="DATA", help="folder that fairseq-preprocess --only-source wrote")
-    parser.add_argument("--path", nargs="+", action="extend", required=True, metavar="CKPT", help="checkpoints")
-    parser.add_argument(
-        "--names",
-        nargs="+",
-        action="extend",
-        metavar="NAME",
-        help="the system of each checkpoint; several of one name are its seeds (default: their folders' names)",
-    )
-    parser.add_argument("--subset", default="test", metavar="SPLIT", help="split of the data (default: %(default)s)")
-    parser.add_argument("--tokens", type=int, metavar="N", help="use the first N tokens of the text (default: all)")
-    parser.add_argument(
-        "--patterns",
-        type=words,
-        default=["trained"],
-        metavar="P,P",
-        help="attention patterns: full, window:W, blockwise:L, or trained, that of the checkpoint (default: trained)",
-    )
-    parser.add_argument(
-        "--model-overrides", default="{}", metavar="DICT", help="as in fairseq-eval-lm, for every checkpoint"
-    )
-    parser.add_argument("--precision", choices=("fp32", "fp16", "bf16"), default="fp32", help="(default: fp32)")
-    parser.add_argument("--device", choices=("cpu", "cuda"), default="cpu")
-    parser.add_argument("--json", required=True, metavar="OUT", help="file of the results")
-
-
 def add_arguments(parser):
-    add_model_arguments(parser)
-    parser.add_argument("--lengths", type=numbers, required=True, metavar="N,N", help="lengths in tokens")
+    add_model_arguments(parser, lengths="lengths in tokens")
     parser.add_argument(
         "--protocol", choices=("pieces", "last-token", "sliding", "by-position"), required=True, help="see above"
     )
@@ -100,15 +55,13 @@ def add_arguments(parser):
 
 def run(args):
     options = protocol_options(args)
-    for name in ("max_tokens", "tokens"):
-        if getattr(args, name) is not None and getattr(args, name) < 1:
-            raise InputError(f"--{name.replace('_', '-')} must be at least 1, but is {getattr(args, name)}")
-    check_json_target(args.json)
+    check_positive(args, "max_tokens", "tokens")
     # fairseq takes seconds to import: only after the arguments have been checked.
-    from fairseq_posenc.analysis.extrapolation import Extrapolation, check_systems
+    from fairseq_posenc.analysis.extrapolation import Extrapolation
     from fairseq_posenc.analysis.extrapolation_protocols import PROTOCOLS
     from fairseq_posenc.analysis.extrapolation_results import t_test
     from fairseq_posenc.analysis.extrapolation_table import text_table
+    from fairseq_posenc.analysis.systems import check_systems
 
     systems = check_systems(args.path, args.names)
     text, loading = text_and_loading(args)
@@ -143,20 +96,3 @@ def protocol_options(args):
     if args.protocol == "sliding" and "stride" not in options:
         raise InputError("--protocol sliding needs --stride, such as 1 (slow, exact) or half of the smallest length")
     return options
-
-
-def text_and_loading(args):
-    """The Text and the arguments of load_model, as the options of add_model_arguments say."""
-    import torch
-
-    from fairseq_posenc.analysis.language_model import read_overrides, read_text
-
-    logging.getLogger("fairseq").setLevel(logging.WARNING)  # it tells how many sentences it reads
-
-    if args.device == "cuda" and not torch.cuda.is_available():
-        raise InputError("--device cuda: PyTorch sees no GPU; leave it out to run on the CPU")
-    overrides = read_overrides(args.model_overrides)
-    text = read_text(args.data, args.subset)
-    if args.tokens is not None:
-        text = text.first(args.tokens)
-    return text, {"overrides": overrides, "precision": args.precision, "device": args.device}

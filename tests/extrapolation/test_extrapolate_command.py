@@ -178,8 +178,12 @@ def broken(data, checkpoint, tmp_path):
 PIECES = ("--protocol", "pieces", "--lengths", "16,32")
 MISTAKES = [
     ("alibi", "--protocol pieces --lengths 16,256", "length 256 is more than the text's 192 tokens"),
-    ("alibi", "--protocol pieces --lengths 16,0", "--lengths: 0 is too small for pieces; give 1 or more"),
-    ("alibi", "--protocol last-token --lengths 16,1", "--lengths: 1 is too small for last-token; give 2 or more"),
+    ("alibi", "--protocol pieces --lengths 16,0", "--lengths: 0 is too small for protocol pieces; give 1 or more"),
+    (
+        "alibi",
+        "--protocol last-token --lengths 16,1",
+        "--lengths: 1 is too small for protocol last-token; give 2 or more",
+    ),
     ("alibi", "--protocol pieces --lengths 16,16", "--lengths: 16 is given twice"),
     ("alibi", "--protocol last-token --lengths 64", "--segments 1000: only 129 of the text's 192 tokens have the 63"),
     ("alibi", "--protocol sliding --lengths 16", "--protocol sliding needs --stride"),

@@ -1,0 +1,95 @@
+"""The options of every command that runs trained language models on a text."""
+
+import argparse
+import logging
+
+from fairseq_posenc.errors import InputError
+from fairseq_posenc.provenance import check_json_target
+
+
+def numbers(text):
+    """argparse type of lists of numbers with commas."""
+    try:
+        return [int(word) for word in text.split(",")]
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{text}: give whole numbers with commas, such as 256,512,1024") from None
+
+
+def words(text):
+    """argparse type of lists with commas."""
+    return text.split(",")
+
+
+def add_model_arguments(parser, lengths, required=True):
+    """Add DATA, --path and all that says how models and text are read; ``lengths`` is the help of --lengths.
+
+    Not ``required``: DATA, --path and --lengths may be missing (see check_model_arguments).
+    """
+    parser.add_argument(
+        "data", metavar="DATA", nargs=None if required else "?", help="folder that fairseq-preprocess wrote"
+    )
+    parser.add_argument("--path", nargs="+", action="extend", required=required, metavar="CKPT", help="checkpoints")
+    parser.add_argument(
+        "--names",
+        nargs="+",
+        action="extend",
+        metavar="NAME",
+        help="the system of each checkpoint; several of one name are its seeds (default: their folders' names)",
+    )
+    parser.add_argument("--lengths", type=numbers, required=required, metavar="N,N", help=lengths)
+    parser.add_argument(
+        "--patterns",
+        type=words,
+        default=["trained"],
+        metavar="P,P",
+        help="attention patterns: full, window:W, blockwise:L, or trained, that of the checkpoint (default: trained)",
+    )
+    parser.add_argument("--subset", default="test", metavar="SPLIT", help="split of the data (default: %(default)s)")
+    parser.add_argument("--tokens", type=int, metavar="N", help="use the first N tokens of the text (default: all)")
+    parser.add_argument(
+        "--model-overrides", default="{}", metavar="DICT", help="as in fairseq-eval-lm, for every checkpoint"
+    )
+    parser.add_argument("--precision", choices=("fp32", "fp16", "bf16"), default="fp32", help="(default: fp32)")
+    parser.add_argument("--device", choices=("cpu", "cuda"), default="cpu")
+    parser.add_argument("--json", required=True, metavar="OUT", help="file of the results")
+
+
+def check_positive(args, *options):
+    """Raise InputError where one of these is given and below 1, or --json cannot be written."""
+    for name in options:
+        value = getattr(args, name)
+        if value is not None and value < 1:
+            raise InputError(f"--{name.replace('_', '-')} must be at least 1, but is {value}")
+    check_json_target(args.json)
+
+
+def check_model_arguments(args, closed_form):
+    """Raise InputError unless there is a model and a text; with ``closed_form`` (a tuple of its options), neither."""
+    of_models = {"DATA": args.data, "--path": args.path}
+    if args.closed_form:
+        given = next((name for name, value in {**of_models, "--names": args.names}.items() if value is not None), None)
+        if given:
+            raise InputError(f"--closed-form needs no model and no text; leave out {given}")
+        return
+    missing = next((name for name, value in {**of_models, "--lengths": args.lengths}.items() if value is None), None)
+    if missing:
+        raise InputError(f"{missing} is missing; give it, or --closed-form")
+    for name in closed_form:
+        if getattr(args, name) is not None:
+            raise InputError(f"--{name.replace('_', '-')} is an option of --closed-form; leave it out")
+
+
+def text_and_loading(args):
+    """The Text and the arguments of load_model, as the options of add_model_arguments say."""
+    import torch
+
+    from fairseq_posenc.analysis.language_model import read_overrides, read_text
+
+    logging.getLogger("fairseq").setLevel(logging.WARNING)  # it tells how many sentences it reads
+    if args.device == "cuda" and not torch.cuda.is_available():
+        raise InputError("--device cuda: PyTorch sees no GPU; leave it out to run on the CPU")
+    overrides = read_overrides(args.model_overrides)
+    text = read_text(args.data, args.subset)
+    if args.tokens is not None:
+        text = text.first(args.tokens)
+    return text, {"overrides": overrides, "precision": args.precision, "device": args.device}
