@@ -19,6 +19,11 @@ COMMANDS = {
     "grain": ("fairseq_posenc.cli.grain", "the gap between systems as the n-gram grain of the score grows"),
     "lengths": ("fairseq_posenc.cli.lengths", "BLEU and chrF++ by the length of the source sentence"),
     "extrapolate": ("fairseq_posenc.cli.extrapolate", "perplexity of language models by the length of text they read"),
+    "resolution": ("fairseq_posenc.cli.resolution", "how well attention tells distances apart"),
+    "receptive-field": (
+        "fairseq_posenc.cli.receptive_field",
+        "which tokens predictions depend on, and biases with fits",
+    ),
     "bench-patterns": ("fairseq_posenc.cli.bench_patterns", "time and memory of attention patterns by length"),
     "bench": ("fairseq_posenc.cli.bench", "speed and memory of the encodings relative to stock fairseq"),
     "plot": ("fairseq_posenc.cli.plot", "figures of saved results: PNG, PDF, and TSV with the numbers"),

@@ -1,0 +1,66 @@
+"""Biases against distance, and the log curves that fit them (Chi et al. 2023, section 6)."""
+
+import torch
+
+from fairseq_posenc.analysis.curves import thinned
+from fairseq_posenc.encodings import Stack, encoding_class
+
+#: Distances of the second fit: the paper's footnote 7, "the most recent 50 points".
+RECENT = 50
+
+
+def log_fit(bias):
+    """(a, b) of the least-squares curve a log(1 + n) + b through bias (N,) at distances n = 0 .. N - 1."""
+    values = bias.double()
+    distances = torch.arange(len(values), dtype=torch.float64)
+    columns = torch.stack([distances.log1p(), torch.ones_like(distances)], dim=1)
+    a, b = torch.linalg.lstsq(columns, values.unsqueeze(1)).solution.flatten().tolist()
+    return a, b
+
+
+def bias_by_distance(encoding, length):
+    """The bias of an encoding at distances 0 .. length - 1: (H, length) float64, or None where it has none."""
+    if not encoding.overrides("bias"):
+        return None
+    device = next((tensor.device for tensor in [*encoding.parameters(), *encoding.buffers()]), torch.device("cpu"))
+    with torch.no_grad():
+        return encoding.bias(range(length - 1, length), range(length), device)[:, 0].flip(-1).double().cpu()
+
+
+def curve(bias, points=128):
+    """A bias (N,) at some distances and its fits through all, ready for JSON."""
+    distances = thinned(len(bias), points=points)
+    fits = {"all": log_fit(bias), "recent": log_fit(bias[:RECENT])}
+    return {
+        "distance": distances,
+        "bias": bias[distances].tolist(),
+        "fits": {points: {"a": a, "b": b} for points, (a, b) in fits.items()},
+    }
+
+
+def biases_of(loaded, length):
+    """The biases of a LanguageModel: [{"layers": [..], "head": h, **curve}], layers from 1; empty without a bias."""
+    layers = {}
+    for layer, attention in enumerate(loaded.attentions(), start=1):
+        if attention.position_encoding is not None:
+            layers.setdefault(attention.position_encoding, []).append(layer)
+    found = []
+    for encoding, its_layers in layers.items():
+        biases = bias_by_distance(encoding, length)
+        for head, bias in enumerate([] if biases is None else biases, start=1):
+            found.append({"layers": its_layers, "head": head, **curve(bias)})
+    return found
+
+
+def sandwich_curves(dims, length):
+    """Sandwich at h = 8 for each number of dimensions (Figures 8, 9 and 10), ready for JSON."""
+    # With a single head, h = 8n/H is 8.
+    stack = Stack(model_dim=max(dims), heads=1, max_positions=length, causal=True)
+    return [
+        {
+            "name": "sandwich",
+            "dim": dim,
+            **curve(bias_by_distance(encoding_class("sandwich")(stack, dim=dim), length)[0], points=512),
+        }
+        for dim in dims
+    ]

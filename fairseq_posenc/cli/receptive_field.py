@@ -1,0 +1,104 @@
+"""Receptive fields of language models: which tokens a prediction depends on (Chi et al. 2023, section 5).
+
+For --segments tokens drawn from the text: the norms of the gradient of the token's log-probability by the embeddings
+before it, as shares of their sum; the empirical receptive field is the smallest number of most recent tokens that hold
+more than 0.99. Beside it the bound of a window (its size times layers), the mean attention distance of every layer, and
+the biases of encodings that have one, with the least-squares curves a log(1 + distance) + b through all distances and
+through the 50 nearest. A length counts the predicted token.
+
+With --closed-form, no model is needed: Sandwich at h = 8 and its fits (Figures 8, 9, 10).
+
+  fairseq-posenc receptive-field data-bin/arxiv --path checkpoints/*/checkpoint_best.pt --lengths 2048 --json field.json
+  fairseq-posenc receptive-field --closed-form --lengths 8192 --dims 128,64,256 --json figure9.json
+  fairseq-posenc plot field.json --output figure4
+"""
+
+from fairseq_posenc.cli.language_models import (
+    add_model_arguments,
+    check_model_arguments,
+    check_positive,
+    numbers,
+    text_and_loading,
+)
+from fairseq_posenc.errors import InputError
+from fairseq_posenc.provenance import provenance, write_json
+
+
+def add_arguments(parser):
+    add_model_arguments(
+        parser, lengths="lengths in tokens; with --closed-form, the distances (default: 8192)", required=False
+    )
+    parser.add_argument("--segments", type=int, metavar="N", help="tokens whose gradients are taken (default: 100)")
+    parser.add_argument("--seed", type=int, metavar="K", help="of the draw of segments (default: 1)")
+    parser.add_argument("--max-tokens", type=int, metavar="N", help="tokens a batch (default: 8192)")
+    parser.add_argument("--closed-form", action="store_true", help="Sandwich's bias instead of a model's")
+    parser.add_argument("--dims", type=numbers, metavar="D,D", help="closed form: dimensions (default: 128,32,64,256)")
+
+
+def run(args):
+    check_positive(args, "tokens", "segments", "max_tokens")
+    check_model_arguments(args, ("dims",))
+    result = closed_form(args) if args.closed_form else of_models(args)
+    write_json(args.json, {"kind": "receptive-field", **result, **provenance()})
+
+
+def closed_form(args):
+    from fairseq_posenc.analysis.bias_curves import RECENT, sandwich_curves
+    from fairseq_posenc.analysis.systems import check_lengths
+
+    for name in ("segments", "seed", "max_tokens"):
+        if getattr(args, name) is not None:
+            raise InputError(
+                f"--{name.replace('_', '-')} is an option for models, and --closed-form reads none; leave it out"
+            )
+    lengths = args.lengths or [8192]
+    if len(lengths) > 1:
+        raise InputError(f"--lengths: --closed-form takes one, but there are {len(lengths)}")
+    check_lengths(lengths, RECENT, "the fit to the nearest distances")
+    curves = sandwich_curves(args.dims or [128, 32, 64, 256], lengths[0])
+    for curve in curves:
+        print(f"sandwich, {curve['dim']:>4} dimensions: {formulas(curve)}")
+    return {"length": lengths[0], "biases": curves}
+
+
+def formulas(curve):
+    """The two fits of a bias in words."""
+    return ", ".join(f"{fit['a']:.3f} log(1 + n) {fit['b']:+.3f} ({points})" for points, fit in curve["fits"].items())
+
+
+def of_models(args):
+    from fairseq_posenc.analysis.bias_curves import RECENT, biases_of
+    from fairseq_posenc.analysis.receptive_field import draw_segments, receptive_field_cell, text_table
+    from fairseq_posenc.analysis.systems import check_lengths, check_systems, measure_systems
+
+    count, seed = 100 if args.segments is None else args.segments, 1 if args.seed is None else args.seed
+    if seed < 0:
+        raise InputError(f"--seed must be at least 0, but is {seed}")
+    max_tokens = 8192 if args.max_tokens is None else args.max_tokens
+    check_lengths(args.lengths, 2, "a token to predict and one before it")
+    systems = check_systems(args.path, args.names)
+    text, loading = text_and_loading(args)
+    protocol = draw_segments(count, seed, len(text), args.lengths)
+    biases = {}
+
+    def measure(loaded, length, progress):
+        if loaded.path not in biases:
+            biases[loaded.path] = biases_of(loaded, max(*args.lengths, RECENT))
+        return receptive_field_cell(loaded, text, length, protocol, max_tokens, progress)
+
+    checkpoints, cells = measure_systems(
+        text, systems, args.patterns, args.lengths, loading, measure, steps=count, predicted=1
+    )
+    print(text_table(cells))
+    names = dict(systems)
+    curves = [{"name": names[path], "path": path, **curve} for path, of_path in biases.items() for curve in of_path]
+    facts = {"data": text.data, "subset": text.subset, "tokens": len(text), "sha256": text.sha256}
+    return {
+        "text": facts,
+        "seed": seed,
+        "precision": args.precision,
+        "overrides": loading["overrides"],
+        "checkpoints": checkpoints,
+        "cells": cells,
+        "biases": curves,
+    }

@@ -1,0 +1,94 @@
+"""Attention resolution of language models, how well their attention tells distances apart (Sun et al. 2023).
+
+s[n] is the mean score, before the softmax, of a query and the key n tokens before it (Eq 3 and 13), over --texts pieces
+of the text, all heads and layers; the resolution of s is Eq 4. "mean of heads" is the mean of the resolutions of single
+heads. Pairs that the attention pattern hides do not count. Eq 4 cannot exceed 1, as numbers in the paper's Table 3 do:
+compare its order, not its values.
+
+With --closed-form, no model is needed: g of Eq 10 for RoPE and xPos, the curves of Figure 2.
+
+  fairseq-posenc resolution data-bin/books --path checkpoints/*/checkpoint_best.pt --lengths 1024,2048 \\
+      --patterns full,blockwise:1024 --json resolution.json
+  fairseq-posenc resolution --closed-form --lengths 4096 --json figure2.json
+  fairseq-posenc plot figure2.json --output figure2
+"""
+
+from fairseq_posenc.cli.language_models import (
+    add_model_arguments,
+    check_model_arguments,
+    check_positive,
+    text_and_loading,
+)
+from fairseq_posenc.errors import InputError
+from fairseq_posenc.provenance import provenance, write_json
+
+#: Options of --closed-form and their defaults.
+CLOSED_FORM = {"dim": 64, "gamma": 0.4, "scale_base": 512.0}
+
+
+def add_arguments(parser):
+    add_model_arguments(
+        parser, lengths="lengths in tokens; with --closed-form, the distances (default: 4096)", required=False
+    )
+    parser.add_argument("--texts", type=int, metavar="N", help="pieces of the text at each length (default: 8)")
+    parser.add_argument("--closed-form", action="store_true", help="the expectation of Eq 10 instead of a model's")
+    parser.add_argument("--dim", type=int, metavar="D", help="closed form: dimensions of a head (default: 64)")
+    parser.add_argument("--gamma", type=float, metavar="G", help="closed form: gamma of xPos (default: 0.4)")
+    parser.add_argument("--scale-base", type=float, metavar="B", help="closed form: B of xPos (default: 512)")
+
+
+def run(args):
+    check_positive(args, "tokens", "texts", "dim")
+    check_model_arguments(args, tuple(CLOSED_FORM))
+    result = closed_form(args) if args.closed_form else of_models(args)
+    write_json(args.json, {"kind": "resolution", **result, **provenance()})
+
+
+def closed_form(args):
+    from fairseq_posenc.analysis.resolution import closed_form_curves
+    from fairseq_posenc.analysis.systems import check_lengths
+
+    if args.texts is not None:
+        raise InputError("--texts is an option for models, and --closed-form reads none; leave it out")
+    options = {
+        name: default if getattr(args, name) is None else getattr(args, name) for name, default in CLOSED_FORM.items()
+    }
+    if options["dim"] % 2:
+        raise InputError(f"--dim must be even, but is {options['dim']}: two dimensions turn together")
+    for name in ("gamma", "scale_base"):
+        if options[name] <= 0:
+            raise InputError(f"--{name.replace('_', '-')} must be above 0, but is {options[name]}")
+    lengths = args.lengths or [4096]
+    check_lengths(lengths, 2, "a curve")
+    curves = [
+        {**curve, "length": length} for length in lengths for curve in closed_form_curves(length=length, **options)
+    ]
+    for curve in curves:
+        print(f"{curve['name']:<6} {curve['length']:>7} distances, resolution {curve['resolution']:.3g}")
+    return {"closed_form": options, "curves": curves}
+
+
+def of_models(args):
+    from fairseq_posenc.analysis.resolution import piece_starts, resolution_cell, text_table
+    from fairseq_posenc.analysis.systems import check_lengths, check_systems, measure_systems
+
+    count = 8 if args.texts is None else args.texts
+    check_lengths(args.lengths, 2, "distances")
+    systems = check_systems(args.path, args.names)
+    text, loading = text_and_loading(args)
+    for length in args.lengths:
+        piece_starts(len(text), length, count)
+
+    def measure(loaded, length, progress):
+        return resolution_cell(loaded, text, length, count, progress)
+
+    checkpoints, cells = measure_systems(text, systems, args.patterns, args.lengths, loading, measure, steps=count)
+    print(text_table(cells))
+    facts = {"data": text.data, "subset": text.subset, "tokens": len(text), "sha256": text.sha256}
+    return {
+        "text": facts,
+        "precision": args.precision,
+        "overrides": loading["overrides"],
+        "checkpoints": checkpoints,
+        "cells": cells,
+    }

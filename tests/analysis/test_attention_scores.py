@@ -1,0 +1,99 @@
+"""The scores of every layer, against the naive formulas of the encodings and the weights of the model itself."""
+
+import math
+
+import pytest
+import torch
+
+from fairseq_posenc.analysis import attention_scores as module
+from fairseq_posenc.analysis.attention_scores import attention_scores, layer_inputs, sums_by_distance
+from fairseq_posenc.analysis.language_model import load_model, read_text
+from fairseq_posenc.attention.self_attention import CAUSAL
+from fairseq_posenc.encodings import encoding_names
+from tests.encodings.cases import CASES
+
+LENGTH = 11
+
+
+def naive_scores(loaded, inputs, visible):
+    """{(layer, query, key): (H,)} of the visible pairs of inputs (1, T), one at a time, in float64."""
+    found, taken = {}, []
+    hooks = [
+        projection.register_forward_hook(lambda module, args, output: taken.append(output.double()))
+        for attention in loaded.attentions()
+        for projection in (attention.q_proj, attention.k_proj)
+    ]
+    loaded.model(inputs)
+    for hook in hooks:
+        hook.remove()
+    for layer, attention in enumerate(loaded.attentions()):
+        encoding = attention.position_encoding
+        case = CASES["none" if encoding is None else encoding.name]
+        if encoding is not None:
+            encoding.test_options = case.options
+        shape = (inputs.size(1), attention.num_heads, attention.head_dim)
+        q, k = (taken[2 * layer + part].view(shape) for part in (0, 1))
+        for i in range(inputs.size(1)):
+            for j in range(i + 1):
+                if visible(i, j):
+                    score = (q[i] * k[j]).sum(1) if case.score is None else case.score(encoding, q[i], k[j], i, j)
+                    score = score / math.sqrt(attention.head_dim)
+                    if case.bias is not None:
+                        score = score + torch.as_tensor(case.bias(encoding, i - j), dtype=torch.float64)
+                    found[layer, i, j] = score
+    return found
+
+
+#: Pattern -> whether query i sees key j, j <= i, by its definition in the papers.
+PATTERNS = {
+    "full": lambda i, j: True,
+    "window:4": lambda i, j: i - j < 4,
+    "blockwise:6": lambda i, j: i // 3 - j // 3 <= 1,
+}
+
+
+@pytest.mark.parametrize("encoding", encoding_names())
+@pytest.mark.parametrize("pattern", PATTERNS)
+@torch.no_grad()
+def test_scores_are_the_formulas(encoding, pattern, checkpoint, data, monkeypatch):
+    text = read_text(data, "test")
+    loaded, inputs = load_model(checkpoint(encoding), text), text.inputs[None, :LENGTH]
+    loaded.use_pattern(pattern)
+    expected = naive_scores(loaded, inputs, PATTERNS[pattern])
+    for size in (2**24, 2 * 3 * LENGTH):  # all queries at once, and three at a time
+        monkeypatch.setattr(module, "SLICE", size)
+        found = {}
+        for part in attention_scores(loaded, inputs):
+            assert part.q_columns.stop == part.k_columns.stop
+            for row, i in enumerate(part.q_columns):
+                for column, j in enumerate(part.k_columns):
+                    if part.visible[row, column]:
+                        found[part.layer, i, j] = part.scores[0, :, row, column].double()
+        assert found.keys() == expected.keys()
+        for place, scores in expected.items():
+            torch.testing.assert_close(found[place], scores, atol=1e-4, rtol=1e-4)
+
+
+@pytest.mark.parametrize("pattern", PATTERNS)
+@torch.no_grad()
+def test_weights_are_those_of_the_model(pattern, checkpoint, data):
+    text = read_text(data, "test")
+    loaded, inputs = load_model(checkpoint("xpos"), text), text.inputs[: 2 * LENGTH].view(2, LENGTH)
+    loaded.use_pattern(pattern)
+    parts = list(attention_scores(loaded, inputs))
+    assert [part.layer for part in parts] == [0, 1]
+    for part, (attention, x) in zip(parts, layer_inputs(loaded, inputs)):
+        _, weights = attention(x, need_head_weights=True, attn_mask=CAUSAL)
+        torch.testing.assert_close(part.weights(), weights.transpose(0, 1), atol=1e-5, rtol=1e-4)
+
+
+@pytest.mark.parametrize(("queries", "keys"), [(1, 1), (1, 5), (4, 4), (3, 7)])
+def test_sums_by_distance(queries, keys):
+    values = torch.randn(2, queries, keys, generator=torch.Generator().manual_seed(0))
+    expected = torch.zeros(2, keys)
+    for row in range(queries):
+        for key in range(keys):
+            distance = keys - queries + row - key
+            if distance >= 0:
+                expected[:, distance] += values[:, row, key]
+    torch.testing.assert_close(sums_by_distance(values), expected)
