@@ -1,6 +1,7 @@
 """Perplexity by length, from ``fairseq-posenc extrapolate``: Figure 1 of Sun et al. (2023)."""
 
-from fairseq_posenc.plots.style import legend_beside, line_styles, name_result, panels, styled
+from fairseq_posenc.plots.legend import legend_of_all
+from fairseq_posenc.plots.style import line_styles, name_result, panels, styled
 
 COLUMNS = {
     "name": str,
@@ -51,8 +52,7 @@ def draw(results):
         scale(line[: len(parts)], [row["perplexity"] for rows in parts.values() for row in rows])
         if len(results) > 1:
             name_result(line[0], label)
-    most = max(axes.flat, key=lambda panel: len(panel.get_legend_handles_labels()[1]))
-    legend_beside(figure, most)
+    legend_of_all(figure, axes)
     return figure
 
 

@@ -5,16 +5,29 @@ from collections import Counter
 from pathlib import Path
 
 from fairseq_posenc.errors import InputError
-from fairseq_posenc.plots import by_position, cost, encoding, extrapolation, grain, kernel_dim, lengths
+from fairseq_posenc.plots import (
+    by_position,
+    cost,
+    encoding,
+    extrapolation,
+    grain,
+    kernel_dim,
+    lengths,
+    receptive_field,
+    resolution,
+)
 from fairseq_posenc.plots.rows import read_tsv, typed
 
 # Kind -> module with COLUMNS, REQUIRED, draw({label: rows}) and, where JSON files hold that kind, rows(record).
+# A TSV file is of the first kind whose columns it has.
 KINDS = {
     "cost": cost,
     "grain": grain,
     "lengths": lengths,
     "table": kernel_dim,
     "encoding": encoding,
+    "receptive-field": receptive_field,
+    "resolution": resolution,
     "by-position": by_position,
     "extrapolation": extrapolation,
 }

@@ -6,7 +6,7 @@ import math
 import pytest
 
 from fairseq_posenc.plots.results import KINDS
-from tests.plots.language_models import BY_POSITION, EXTRAPOLATION
+from tests.plots.language_models import BY_POSITION, CLOSED_BIASES, EXTRAPOLATION, RECEPTIVE_FIELD, RESOLUTION
 
 
 def draw(record, label="result"):
@@ -64,3 +64,54 @@ def test_perplexity_by_position_is_the_mean_over_seeds():
     assert panel.get_title() == "8 tokens"
     assert points(panel, "xpos") == ([1.5, 5.5], [rows[0]["perplexity"], rows[1]["perplexity"]])
     assert points(panel, "rope") == ([1.5], [pytest.approx(math.e**2)])
+
+
+def test_resolution_has_scores_above_and_layers_below():
+    axes = draw(RESOLUTION).axes
+    short, long, below, below_long = axes
+    assert [panel.get_title() for panel in axes[:2]] == ["8 tokens", "16 tokens"]
+    assert points(short, "xpos") == ([0, 1], [3.0, 1.0]) and points(short, "rope") == ([0, 1], [2.0, -1.0])
+    assert points(below, "xpos") == ([1, 2], [0.25, 0.625]) and points(below_long, "rope") == ([1, 2], [0.25, 0.0])
+    assert [line.get_label() for line in long.lines] == ["rope"]
+    totals = [row["value"] for row in KINDS["resolution"].rows(RESOLUTION) if row["measure"] == "resolution"]
+    assert totals == [0.375, 0.125, 0.125]
+
+
+def test_closed_form_has_scores_alone():
+    curve = {"distance": [0, 9], "score": [32.0, 8.0]}
+    record = {"kind": "resolution", "curves": [{"name": "rope", "length": 10, "resolution": 0.5, "curve": curve}]}
+    (panel,) = draw(record).axes
+    assert points(panel, "rope") == ([0, 9], [32.0, 8.0])
+    # Beside models: the panel that has no layers is empty.
+    module = KINDS["resolution"]
+    figure = module.draw({"closed": module.rows(record), "models": module.rows(RESOLUTION)})
+    assert [panel.axison for panel in figure.axes] == [True, True, True, False, True, True]
+    assert [text.get_text() for text in figure.legends[0].get_texts()] == ["rope", "xpos"]
+
+
+def test_receptive_fields_are_means_over_seeds():
+    gradient, distance, bias = draw(RECEPTIVE_FIELD).axes
+    assert points(gradient, "sandwich") == ([1, 2, 8], [0.5, 0.75, 1.0])
+    assert points(gradient, "rope") == ([1, 2, 8], [0.5, 0.5, 1.0])
+    assert points(distance, "sandwich") == ([1, 2], [1.5, 3.0]) and points(distance, "rope") == ([1, 2], [4.0, 4.0])
+    # Biases of the first checkpoint of a name; the fit is -log(1 + distance) + 0.5.
+    assert points(bias, "head 1") == ([0, 1, 7], [0.0, -1.0, -2.0])
+    assert points(bias, "head 2") == ([0, 1, 7], [0.0, -0.5, -1.0])
+    fit = points(bias, "a log(1 + distance) + b")
+    assert fit == ([0, 1, 7], [pytest.approx(0.5 - math.log(1 + n)) for n in (0, 1, 7)])
+    erf = [
+        (row["name"], row["value"])
+        for row in KINDS["receptive-field"].rows(RECEPTIVE_FIELD)
+        if row["quantity"] == "erf"
+    ]
+    assert erf == [("sandwich", 7.0), ("rope", 7.0)]
+
+
+def test_biases_by_dimensions():
+    matrix, first, by_dim = (panel for panel in draw(CLOSED_BIASES).axes if panel.get_title())
+    image = matrix.images[0].get_array()
+    # Query 7 at the bottom: key 0 at the left is 7 away, its own key 0; keys of the future are blank.
+    assert image[-1, 0] == pytest.approx(-2.0) and image[-1, -1] == pytest.approx(0.0)
+    assert image[128, 0] == pytest.approx(-1 - (128 * 7 / 255 - 1) / 6) and image[0].mask[1:].all()
+    assert points(first, "128 dimensions") == ([0, 1, 7], [0.0, -1.0, -2.0]) and len(first.lines) == 2
+    assert points(by_dim, "256 dimensions") == ([0, 1, 7], [0.0, -2.0, -4.0]) and len(by_dim.lines) == 2

@@ -1,0 +1,10 @@
+"""One legend for panels that do not all show the same lines."""
+
+
+def legend_of_all(figure, axes):
+    """Put the lines of all panels, each name once, to the right of them."""
+    found = {}
+    for panel in axes.flat:
+        for handle, label in zip(*panel.get_legend_handles_labels()):
+            found.setdefault(label, handle)
+    figure.legend(found.values(), found.keys(), loc="outside right upper")
