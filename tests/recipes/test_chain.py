@@ -45,30 +45,32 @@ def chain(smoke, tmp_path_factory):
     variables = {"VENV": sys.prefix, "SCALE": "smoke", "WORK": str(work), "JOBS": "2", "OMP_NUM_THREADS": "1"}
     command = ["bash", str(WMT14 / "reproduce.sh"), "table1", "--only", ",".join(SYSTEMS)]
 
-    def start():
-        return subprocess.Popen(
-            command,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            env={**os.environ, **variables},
-            start_new_session=True,
-        )
+    def start(log):
+        # To a file: what a pipe would wait for is what must not be left.
+        with open(work / log, "w") as output:
+            return subprocess.Popen(
+                command,
+                stdout=output,
+                stderr=subprocess.STDOUT,
+                env={**os.environ, **variables},
+                start_new_session=True,
+            )
 
-    first = start()
+    first = start("first")
     wanted = work / "smoke" / "en-de" / "base" / "none" / "seed1" / "checkpoints" / "checkpoint_1_6.pt"
     deadline = time.monotonic() + 120
     while not wanted.exists() and first.poll() is None and time.monotonic() < deadline:
         time.sleep(0.02)
     first.send_signal(signal.SIGTERM)
-    interrupted = first.communicate()[0], first.returncode
+    status = first.wait()
+    time.sleep(0.2)  # a signal takes a moment
     left = processes(str(work))
-    second = start()
-    continued = second.communicate()[0], second.returncode
+    interrupted = (work / "first").read_text(), status, left
+    status = start("second").wait()
+    continued = (work / "second").read_text(), status
     made = files(work)
-    third = start()
-    again = third.communicate()[0], third.returncode
-    return work, (*interrupted, left), continued, made, again
+    status = start("third").wait()
+    return work, interrupted, continued, made, ((work / "third").read_text(), status)
 
 
 def test_an_interruption_ends_every_process_and_says_what_continues(chain):
