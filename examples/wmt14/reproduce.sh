@@ -70,8 +70,6 @@ esac
 for seed in $SEEDS; do check_count SEEDS "$seed"; done
 JOBS=${JOBS:-1}
 check_count JOBS "$JOBS"
-# Two processes that both want all cores are many times slower than two that share them.
-[ "$JOBS" = 1 ] || export OMP_NUM_THREADS=1
 # For the record of the result, without the places of this machine.
 invocation="SCALE=$SCALE CORPUS=$CORPUS SEEDS=$(quoted "$SEEDS") JOBS=$JOBS examples/wmt14/reproduce.sh $what"
 invocation="$invocation --pairs ${pairs// /,}${only:+ --only ${only// /,}}"
@@ -103,6 +101,8 @@ export known_encodings
 source "$here/jobs.sh"
 results=$home/results
 [ "$DRY_RUN" != 1 ] || run source "$VENV/bin/activate"
+# Two processes that both want all cores are many times slower than two that share them.
+[ "$JOBS" = 1 ] || run export OMP_NUM_THREADS=1
 run mkdir -p "$results"
 
 # ---- data, systems -----------------------------------------------------------------------------------------------
