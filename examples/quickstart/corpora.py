@@ -110,7 +110,7 @@ def write_multi30k(data, source, target, folder):
                 text = packed.read().decode("utf-8")
         except (OSError, EOFError, zlib.error, UnicodeDecodeError) as error:
             raise InputError(f"cannot read {Path(data) / archive}: {error}; fetch the file again") from error
-        (folder / name).write_text(text, encoding="utf-8", newline="\n")
+        (folder / name).write_bytes(text.encode("utf-8"))
     for split in MULTI30K_SPLITS:
         counts = [(folder / f"{split}.{language}").read_bytes().count(b"\n") for language in (source, target)]
         if counts[0] != counts[1] or not counts[0]:

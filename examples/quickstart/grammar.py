@@ -71,7 +71,7 @@ def write(splits, directory):
     for split, pairs in splits.items():
         for side, language in enumerate(("en", "de")):
             text = "".join(pair[side] + "\n" for pair in pairs)
-            (directory / f"{split}.{language}").write_text(text, encoding="utf-8", newline="\n")
+            (directory / f"{split}.{language}").write_bytes(text.encode("utf-8"))
 
 
 def main(argv=None):

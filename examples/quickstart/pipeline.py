@@ -55,7 +55,7 @@ def prepare(raw, folder, source, target, merges, workers):
         for language in (source, target):
             with open(folder / f"tokenized.{split}.{language}", encoding="utf-8") as lines:
                 text = "".join(bpe.process_line(line) for line in lines)
-            (folder / f"bpe.{split}.{language}").write_text(text, encoding="utf-8", newline="\n")
+            (folder / f"bpe.{split}.{language}").write_bytes(text.encode("utf-8"))
     command = ["fairseq-preprocess", "--source-lang", source, "--target-lang", target, "--joined-dictionary"]
     prefixes = zip(("--trainpref", "--validpref", "--testpref"), SPLITS)
     command += [word for option, split in prefixes for word in (option, str(folder / f"bpe.{split}"))]

@@ -51,6 +51,24 @@ def half_precision_without_cuda(module):
 
 
 @patch(
+    "overflow_without_cuda",
+    "fairseq.trainer",
+    fault="--fp16: at the first overflow of a gradient: AssertionError: Torch not compiled with CUDA enabled",
+    since="fairseq itself, without a GPU",
+    needed=_no_cuda,
+)
+def overflow_without_cuda(module):
+    """Leave the gradient norm of an update that is skipped, which fairseq sends to the GPU, where it is."""
+    stock = module.torch
+
+    class Stays(stock.Tensor):
+        def cuda(self, *args, **options):
+            return self
+
+    module.torch = Overlay(stock, tensor=lambda *args, **options: stock.tensor(*args, **options).as_subclass(Stays))
+
+
+@patch(
     "ddp_on_cpu",
     "fairseq.models.distributed_fairseq_model",
     fault="two CPU processes, default --ddp-backend: ValueError: DistributedDataParallel device_ids ... only for GPU",

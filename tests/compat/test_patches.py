@@ -107,6 +107,12 @@ def copy_parameters_to_fp32(**variables):
     return python(code, **variables)
 
 
+def overflow_while_training(data, **variables):
+    """The scale of the loss is beyond fp16, so that the first gradients overflow and their updates are skipped."""
+    options = (*TRANSLATION, "--fp16", "--cpu", "--no-save", "--fp16-init-scale", str(2**40), "--max-update", "1")
+    return fairseq("train", data, *options, **variables)
+
+
 def wrap_for_default_ddp(tmp_path, **variables):
     code = (
         "import sys, torch\n"
@@ -193,6 +199,7 @@ CHECKS = {
     "quiet_warnings": (read_the_warnings, "hydra"),
     "bf16_without_tpu": (train_bf16, "xm"),
     "half_precision_without_cuda": (copy_parameters_to_fp32, "CUDA"),
+    "overflow_without_cuda": (overflow_while_training, "CUDA"),
     "ddp_on_cpu": (wrap_for_default_ddp, "device_ids"),
     "process_group_at_exit": (end_a_distributed_run, "its threads still run"),
     "no_encoder_fast_path": (generate_padded, "Mask Type should be defined"),
