@@ -15,7 +15,7 @@ from fairseq_posenc import __version__
 from fairseq_posenc.errors import InputError
 
 PACKAGE = Path(__file__).resolve().parent
-LIBRARIES = ("fairseq", "torch", "numpy", "sacrebleu", "sacremoses", "subword-nmt", "sentencepiece")
+LIBRARIES = ("fairseq", "torch", "numpy", "sacrebleu", "sacremoses", "subword-nmt", "sentencepiece", "scipy")
 
 
 def provenance():
