@@ -50,7 +50,7 @@ check_encodings() {
     local known=${known_encodings:-} name
     if [ -z "$known" ]; then
         need python
-        known=$(python -c 'from fairseq_posenc.encodings import encoding_names; print(*encoding_names())' 2>/dev/null) ||
+        known=$(python -c 'from fairseq_posenc.encodings import encoding_names as n; print(*n())' 2>/dev/null) ||
             fail "fairseq_posenc cannot be imported by $(command -v python); run scripts/setup.sh"
         known_encodings=$known
     fi

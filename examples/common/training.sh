@@ -12,7 +12,7 @@ processes=$((GPUS * NNODES))
 
 # One process at the scales whose batch is made for one.
 check_one_process() {
-    [ "$processes" = 1 ] || fail "SCALE=$SCALE trains in one process, as more would make its batch larger; leave GPUS out"
+    [ "$processes" = 1 ] || fail "SCALE=$SCALE trains in one process, more would make its batch larger; leave GPUS out"
     export CUDA_VISIBLE_DEVICES="${CUDA_VISIBLE_DEVICES:-0}"
 }
 

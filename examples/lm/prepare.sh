@@ -117,13 +117,13 @@ learn() {
     # Only one of the two stays.
     run rm -rf "$home/prepared/gpt2" "$home/prepared/sentencepiece.model"
     if [ -n "$gpt2" ]; then
-        run python "$here/corpus/subwords.py" gpt2 "$gpt2" "$model" "$dictionary"
+        run python "$here/corpus/document_subwords.py" gpt2 "$gpt2" "$model" "$dictionary"
     else
-        run python "$here/corpus/subwords.py" sentencepiece "$pieces" "$model" "$dictionary" "$raw/train.jsonl"
+        run python "$here/corpus/document_subwords.py" sentencepiece "$pieces" "$model" "$dictionary" "$raw/train.jsonl"
     fi
 }
 cut() { # SPLIT
-    run python "$here/corpus/subwords.py" apply "$model" "$raw/$1.jsonl" "$prepared/pieces.$1" --workers "$WORKERS"
+    run python "$here/corpus/document_subwords.py" apply "$model" "$raw/$1.jsonl" "$prepared/pieces.$1" --workers "$WORKERS"
 }
 numbers() {
     local split words=()

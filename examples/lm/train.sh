@@ -73,11 +73,11 @@ else
     training=(--optimizer adam --adam-betas '(0.9, 0.98)' --clip-norm 1.0 --num-workers 0)
     training+=(--lr-scheduler polynomial_decay)
     if [ "$SCALE" = small ]; then
-        batch=(--batch-size $((4096 / length)))
+        batch=(--max-tokens 4096)
         training+=(--lr 2e-3 --warmup-updates 200 --total-num-update 2000 --max-update 2000)
         training+=(--validate-interval-updates 500 --save-interval-updates 500)
     else
-        batch=(--batch-size $((512 / length)))
+        batch=(--max-tokens 512)
         model+=(--decoder-layers 2 --decoder-embed-dim 32 --decoder-ffn-embed-dim 64 --decoder-attention-heads 2)
         training+=(--lr 5e-3 --warmup-updates 5 --total-num-update 20 --max-update 20)
         training+=(--validate-interval-updates 10 --save-interval-updates 10 --max-valid-steps 4)
@@ -90,8 +90,9 @@ name=${NAME:-$encoding}
 check_name NAME "$name"
 folder=$(system_folder "$name" "$paper" "$size")
 train() {
+    # fairseq's thread that reads ahead may abort the process when a training ends within an epoch: no buffer, no thread.
     run "${launcher[@]}" "$home/binary" --task language_modeling --user-dir fairseq_posenc "${model[@]}" \
-        --criterion $criterion --sample-break-mode none "${batch[@]}" "${training[@]}" \
+        --criterion $criterion --sample-break-mode none --data-buffer-size 0 "${batch[@]}" "${training[@]}" \
         --keep-interval-updates 1 --no-epoch-checkpoints --save-dir "$folder/checkpoints" \
         --log-format json --no-progress-bar --log-file "$folder/train.log"
 }

@@ -7,8 +7,8 @@ import argparse
 import sys
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parent / "corpus"))
-from command_line import run_main  # noqa: E402 (a script of this folder, which is no package)
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "common"))
+from command_line import run_main  # noqa: E402 (scripts that recipes share are no package)
 
 from fairseq_posenc.scoring.text import read_lines  # noqa: E402
 

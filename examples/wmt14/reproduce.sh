@@ -98,7 +98,7 @@ done
 need fairseq-train fairseq-generate fairseq-preprocess
 check_encodings "${encodings[@]}"
 export known_encodings
-source "$here/jobs.sh"
+source "$root/examples/common/jobs.sh"
 results=$home/results
 [ "$DRY_RUN" != 1 ] || run source "$VENV/bin/activate"
 # Two processes that both want all cores are many times slower than two that share them.

@@ -12,7 +12,8 @@ import statistics
 import sys
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parent / "corpus"))
+HERE = Path(__file__).resolve().parent
+sys.path[:0] = [str(HERE.parent / "common"), str(HERE / "corpus")]
 import moses  # noqa: E402 (scripts of this folder, which is no package)
 import table_text  # noqa: E402
 from command_line import positive, run_main  # noqa: E402

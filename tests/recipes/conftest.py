@@ -9,7 +9,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 WMT14 = ROOT / "examples" / "wmt14"
-for folder in (WMT14, WMT14 / "corpus", ROOT / "examples" / "quickstart"):
+for folder in (WMT14, WMT14 / "corpus", ROOT / "examples" / "common", ROOT / "examples" / "quickstart"):
     sys.path.insert(0, str(folder))
 
 #: Variables that the scripts read: none of the caller's may reach them.

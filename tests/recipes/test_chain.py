@@ -84,7 +84,7 @@ def test_the_same_command_continues_to_the_table(chain):
     assert status == 0, output
     folder = work / "smoke" / "en-de" / "base" / "none" / "seed1"
     assert "Loaded checkpoint" in (folder / "train.out").read_text()
-    assert "none en-de seed 1: epoch 1, update 30, validation loss" in output
+    assert "none en-de base seed 1: epoch 1, update 30, validation loss" in output
     record = json.loads((work / "smoke" / "results" / "table1.json").read_text())
     systems = record["pairs"]["en-de"]["systems"]
     assert [system["name"] for system in systems] == list(SYSTEMS)

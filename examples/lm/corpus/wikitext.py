@@ -22,7 +22,7 @@ from tqdm import tqdm
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "common"))
 from command_line import run_main  # noqa: E402 (scripts that recipes share are no package)
-from download import Archive, fetch  # noqa: E402
+from fetch import Archive, fetch  # noqa: E402
 
 from fairseq_posenc.errors import InputError  # noqa: E402
 

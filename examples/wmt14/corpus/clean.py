@@ -6,14 +6,17 @@ OUTPUT.json with the number of pairs kept and dropped.
 
 import argparse
 import itertools
+import sys
 from contextlib import ExitStack
 from pathlib import Path
 
-from command_line import positive, run_main
 from tqdm import tqdm
 
-from fairseq_posenc.errors import InputError
-from fairseq_posenc.provenance import write_json
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "common"))
+from command_line import positive, run_main  # noqa: E402 (scripts that recipes share are no package)
+
+from fairseq_posenc.errors import InputError  # noqa: E402
+from fairseq_posenc.provenance import write_json  # noqa: E402
 
 
 def verdict(source, target, longest, ratio):

@@ -7,22 +7,17 @@ of each file; what goes on is told on standard error.
 """
 
 import argparse
-import hashlib
-import json
-import subprocess
 import sys
 from pathlib import Path
 
 import held_out
 import sources
-from command_line import run_main
-from tqdm import tqdm
 
-from fairseq_posenc.errors import InputError
-from fairseq_posenc.provenance import write_json
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "common"))
+from command_line import run_main  # noqa: E402 (scripts that recipes share are no package)
+from fetch import fetch  # noqa: E402
 
-BLOCK = 1 << 20
-NO_RESUME = (22, 33, 36)  # curl: the server refused the range, or cannot do ranges, or resuming failed
+from fairseq_posenc.errors import InputError  # noqa: E402
 
 
 def needed(pair, folder):
@@ -31,91 +26,6 @@ def needed(pair, folder):
         sources.held_out_archive(split) for split in sources.HELD_OUT if held_out.plain_files(folder, split, pair)
     }
     return [archive for archive in sources.archives(pair) if archive not in replaced]
-
-
-def recorded(checksums):
-    """{file name: {"bytes", "sha256", "from"}} as first seen."""
-    try:
-        return json.loads(checksums.read_text(encoding="utf-8")) if checksums.exists() else {}
-    except ValueError as error:
-        raise InputError(f"{checksums} cannot be read ({error}); remove it to record the files anew") from None
-
-
-def digests(path):
-    """SHA-256 and MD5 of a file, in hexadecimal."""
-    both = [hashlib.sha256(), hashlib.md5(usedforsecurity=False)]
-    size = path.stat().st_size
-    progress = tqdm(total=size, desc=f"checking {path.name}", unit="B", unit_scale=True, leave=False, disable=None)
-    with open(path, "rb") as file, progress:
-        while block := file.read(BLOCK):
-            for digest in both:
-                digest.update(block)
-            progress.update(len(block))
-    return [digest.hexdigest() for digest in both]
-
-
-def verify(path, checksums, name=None, md5=None, origin="already there"):
-    """Check a file against its published MD5 and what it was at first, and record it where nothing was; its record.
-
-    Args:
-        name: what it is recorded as (default: its own name).
-
-    Raises:
-        InputError: the file is another one.
-    """
-    name = name or path.name
-    known = recorded(checksums)
-    before = known.get(name)
-    cure = f"remove it and run again, and its entry in {checksums} too if the new file is the right one"
-    size = path.stat().st_size
-    if before and size != before["bytes"]:
-        raise InputError(f"{path} has {size:,} bytes but had {before['bytes']:,} at first: cut off or changed; {cure}")
-    sha256, found = digests(path)
-    if md5 and found != md5:
-        raise InputError(f"{path} has MD5 {found}, not {md5}: cut off or another file; remove it and run again")
-    if before and sha256 != before["sha256"]:
-        raise InputError(f"{path} has SHA-256 {sha256[:12]}... but had {before['sha256'][:12]}... at first; {cure}")
-    if not before:
-        known[name] = {"bytes": size, "sha256": sha256, "from": origin}
-        write_json(checksums, known)
-    return known[name]
-
-
-def fetch(archive, folder, checksums, mirrors):
-    """Download one archive unless it is there; its record. Raises InputError where no mirror has it."""
-    path, partial = folder / archive.name, folder / (archive.name + ".partial")
-    if path.exists():
-        return verify(path, checksums, md5=archive.md5)
-    reasons = []
-    for mirror in mirrors:
-        url = f"{mirror.rstrip('/')}/{archive.path}"
-        print(f"downloading {url}", file=sys.stderr, flush=True)
-        status, message = curl(url, partial)
-        if status in NO_RESUME and partial.exists():
-            partial.unlink()
-            status, message = curl(url, partial)
-        if status == 0:
-            record = verify(partial, checksums, archive.name, archive.md5, url)
-            partial.replace(path)
-            return record
-        reasons.append(f"{mirror}: {message}")
-    raise InputError(
-        f"cannot download {archive.name} ({'; '.join(reasons)}); run again to continue, or give the folder with "
-        "the files as --data"
-    )
-
-
-def curl(url, partial):
-    """Fetch a URL, from the end of what the file holds; return curl's status and what it says of a failure."""
-    command = ["curl", "--fail", "--location", "--continue-at", "-", "--retry", "3", "--connect-timeout", "30"]
-    command += ["--progress-bar" if sys.stderr.isatty() else "--no-progress-meter", "--output", str(partial), url]
-    try:
-        # On a terminal curl's progress goes there; elsewhere its message becomes part of ours.
-        done = subprocess.run(command, stderr=None if sys.stderr.isatty() else subprocess.PIPE, text=True)
-    except FileNotFoundError:
-        raise InputError("curl not found; install it, or give a folder with the files as --data") from None
-    said = " ".join((done.stderr or "").split()) or f"curl ended with status {done.returncode}"
-    return done.returncode, said
 
 
 def main(argv=None):

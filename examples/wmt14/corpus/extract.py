@@ -14,11 +14,13 @@ from pathlib import Path
 
 import held_out
 import sources
-from command_line import run_main
 from tqdm import tqdm
 
-from fairseq_posenc.errors import InputError
-from fairseq_posenc.provenance import write_json
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "common"))
+from command_line import run_main  # noqa: E402 (scripts that recipes share are no package)
+
+from fairseq_posenc.errors import InputError  # noqa: E402
+from fairseq_posenc.provenance import write_json  # noqa: E402
 
 KNOWN_SIZES = {"valid": {3000}, "test": {3003}, "test-sacrebleu": {2737, 3003}}
 BLOCK = 1 << 20

@@ -5,10 +5,14 @@ characters escaped.
 """
 
 import argparse
+import sys
+from pathlib import Path
 
-from command_line import run_main, workers_option
 from lines import rewrite
 from sacremoses import MosesPunctNormalizer, MosesTokenizer
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "common"))
+from command_line import run_main, workers_option  # noqa: E402 (scripts that recipes share are no package)
 
 
 def tokenizer(language):

@@ -11,13 +11,12 @@ import sys
 import zlib
 from pathlib import Path
 
-from command_line import run_main
-
-from fairseq_posenc.errors import InputError
-
 ROOT = Path(__file__).resolve().parents[3]
-sys.path.insert(0, str(ROOT / "examples" / "quickstart"))
-import corpora  # noqa: E402 (a script of the quickstart, which is no package)
+sys.path[:0] = [str(ROOT / "examples" / "common"), str(ROOT / "examples" / "quickstart")]
+import corpora  # noqa: E402 (scripts of other folders, which are no packages)
+from command_line import run_main  # noqa: E402
+
+from fairseq_posenc.errors import InputError  # noqa: E402
 
 CORPORA = ("multi30k", "newstest", "grammar")
 GRAMMAR_SENTENCES = {"train": 1000, "valid": 30, "test": 30}

@@ -1,9 +1,13 @@
 """What WMT14's training and held-out text consists of, and where it lies."""
 
+import sys
 from dataclasses import dataclass
-from typing import Optional
+from pathlib import Path
 
 from sacrebleu.dataset import DATASETS
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "common"))
+from fetch import Archive  # noqa: E402 (scripts that recipes share are no package)
 
 #: Places that have the archives below, tried in this order; https first.
 MIRRORS = ("https://www.statmt.org", "https://statmt.org", "http://www.statmt.org")
@@ -11,18 +15,6 @@ MIRRORS = ("https://www.statmt.org", "https://statmt.org", "http://www.statmt.or
 #: sacreBLEU's names of the held-out sets, by our names of the splits. ``test-sacrebleu`` are the sentences of the test
 #: set that were scored officially: 2,737 of 3,003 in English-German, all of them in English-French.
 HELD_OUT = {"valid": "wmt13", "test": "wmt14/full", "test-sacrebleu": "wmt14"}
-
-
-@dataclass(frozen=True)
-class Archive:
-    """One file to fetch: ``path`` below a mirror, and the MD5 where one is published."""
-
-    path: str
-    md5: Optional[str] = None
-
-    @property
-    def name(self):
-        return self.path.rsplit("/", 1)[-1]
 
 
 @dataclass(frozen=True)

@@ -8,13 +8,16 @@ Both read Moses tokens. sentencepiece learns BPE too, and normalises nothing: Mo
 
 import argparse
 import io
+import sys
 from pathlib import Path
 
-from command_line import positive, run_main, workers_option
 from lines import rewrite
 from tqdm import tqdm
 
-from fairseq_posenc.errors import InputError
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "common"))
+from command_line import positive, run_main, workers_option  # noqa: E402 (scripts that recipes share are no package)
+
+from fairseq_posenc.errors import InputError  # noqa: E402
 
 KINDS = ("subword_nmt", "sentencepiece")
 #: sentencepiece learns from this many sentences, drawn from all: more would need hundreds of gigabytes.
