@@ -1,0 +1,188 @@
+"""A table of the language-model papers from results of ``fairseq-posenc``: a line a row of theirs, a column a length.
+
+Reads what extrapolate, resolution or receptive-field wrote for each text, and the logs of the trainings; writes
+OUTPUT.json, OUTPUT.md and OUTPUT.tsv, the paper's numbers beside ours and marked as the paper's.
+"""
+
+import argparse
+import json
+import statistics
+import sys
+from pathlib import Path
+
+import length_table_text
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "common"))
+from command_line import positive, run_main  # noqa: E402 (scripts that recipes share are no package)
+from training_log import training_facts  # noqa: E402
+
+from fairseq_posenc.errors import InputError  # noqa: E402
+from fairseq_posenc.plots.rows import read_tsv  # noqa: E402
+from fairseq_posenc.provenance import check_json_target, provenance, write_json  # noqa: E402
+
+#: The measure that a table shows, by the kind of its result.
+MEASURES = {"extrapolation": "perplexity", "resolution": "resolution", "receptive-field": "erf"}
+
+
+def read_result(path):
+    """The record in a file. Raises InputError where it cannot be read, or is of no kind that a table shows."""
+    try:
+        record = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise InputError(f"cannot read {path} ({error}); run evaluate.sh or analyse.sh first") from None
+    if record.get("kind") not in MEASURES:
+        raise InputError(f"{path} holds {record.get('kind')}; give a result of {', '.join(MEASURES)}")
+    return record
+
+
+def numbers(record):
+    """[{"name", "pattern", "length", "value", ..}]: means over seeds, with whatever else a table tells."""
+    if record["kind"] == "extrapolation":
+        kept = ("name", "pattern", "length", "seeds", "deviation", "p", "mark")
+        return [{**{key: row[key] for key in kept}, "value": row["perplexity"]} for row in record["summary"]]
+    measure, seeds = MEASURES[record["kind"]], {}
+    for cell in record["cells"]:
+        seeds.setdefault((cell["name"], cell["pattern"], cell["length"]), []).append(cell)
+    found = []
+    for (name, pattern, length), cells in seeds.items():
+        values = [cell[measure] for cell in cells]
+        deviation = statistics.stdev(values) if len(values) > 1 else None
+        number = {"value": statistics.fmean(values), "deviation": deviation, "p": None, "mark": ""}
+        if "theoretical" in cells[0]:
+            number["bound"] = cells[0]["theoretical"]
+        if "mean_of_heads" in cells[0]:
+            number["mean_of_heads"] = statistics.fmean(cell["mean_of_heads"] for cell in cells)
+        found.append({"name": name, "pattern": pattern, "length": length, "seeds": len(cells), **number})
+    return found
+
+
+def expanded(rows):
+    """The rows that are asked for, one for each pattern: dictionaries with row, system, pattern, paper_pattern."""
+    found = []
+    for label, system, patterns, paper_patterns in rows:
+        pairs = list(zip(patterns.split(","), paper_patterns.split(",")))
+        for pattern, paper_pattern in pairs:
+            row = f"{label}, {pattern}" if len(pairs) > 1 else label
+            found.append({"row": row, "system": system, "pattern": pattern, "paper_pattern": paper_pattern})
+    return found
+
+
+def of_row(row, found, pattern):
+    """The numbers of one row's system, by length; under any pattern where it is that of the training."""
+    mine = [number for number in found if number["name"] == row["system"]]
+    return {
+        int(number["length"]): {key: number[key] for key in number if key not in ("name", "pattern", "length")}
+        for number in mine
+        if pattern in (number["pattern"], "trained")
+    }
+
+
+def paper_texts(path, rows):
+    """{text of the paper: [{row, system, values: {length: {"value", "deviation", "mark"}}}]}, from a TSV file."""
+    texts = {}
+    for line in read_tsv(path):
+        measure = next(key for key in MEASURES.values() if key in line)
+        number = {"value": line[measure], "deviation": line.get("deviation", ""), "mark": line.get("mark", "")}
+        texts.setdefault(line["result"], []).append(
+            {"name": line["name"], "pattern": line["pattern"], "length": line["length"], **number}
+        )
+    return {
+        text: [
+            {"row": row["row"], "system": row["system"], "values": of_row(row, found, row["paper_pattern"])}
+            for row in rows
+            if of_row(row, found, row["paper_pattern"])
+        ]
+        for text, found in texts.items()
+    }
+
+
+def facts_of_text(record):
+    """What was measured, for the notes below a table."""
+    facts = {"text": record["text"], "precision": record["precision"]}
+    if record["kind"] == "extrapolation":
+        facts |= {
+            "protocol": record["protocol"],
+            "baseline": record["baseline"],
+            "tokens": record["cells"][0]["tokens"],
+        }
+    for key in ("texts", "segments"):
+        if key in record["cells"][0]:
+            facts[key] = record["cells"][0][key]
+    return facts
+
+
+def collect(args):
+    """The record of the table."""
+    rows = expanded(args.row)
+    texts, measure = {}, None
+    for text, path in args.cells:
+        record = read_result(args.home / path)
+        measure, found = MEASURES[record["kind"]], numbers(record)
+        texts[text] = {
+            **facts_of_text(record),
+            "rows": [{**row, "values": of_row(row, found, row["pattern"])} for row in rows],
+        }
+    systems = list(dict.fromkeys(row["system"] for row in rows))
+    trainings = {system: [training(args, system, seed) for seed in args.seeds] for system in systems}
+    return {
+        "kind": "length-table",
+        "table": args.output.name,
+        "measure": measure,
+        "scale": args.home.parent.name,
+        "corpus": args.home.name,
+        "settings": args.settings,
+        "training_length": args.training_length,
+        "seeds": args.seeds,
+        "texts": texts,
+        "trainings": trainings,
+        "paper": paper_texts(args.paper, rows) if args.paper else {},
+        "paper_training_length": args.paper_training_length,
+        **provenance(),
+        "command": args.command,
+    }
+
+
+def training(args, system, seed):
+    """Facts of one training, with its command."""
+    folder = args.home / args.settings / system / f"seed{seed}"
+    command = (folder / "command").read_text(encoding="utf-8").strip()
+    # Where the folder of results lies does not matter.
+    command = command.replace(str(args.home), f"$WORK/{args.home.parent.name}/{args.home.name}")
+    return {"seed": seed, "command": command, **training_facts(folder / "train.log")}
+
+
+def parse(argv):
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("home", type=Path, help="folder of the corpus: $WORK/$SCALE/CORPUS")
+    parser.add_argument("output", type=Path, help="of the table, without ending")
+    parser.add_argument("--settings", required=True, metavar="PAPER-SIZE", help="folder of the systems")
+    parser.add_argument(
+        "--row",
+        nargs=4,
+        action="append",
+        required=True,
+        metavar=("ROW", "SYSTEM", "PATTERN,..", "PAPER'S"),
+        help="a row of the table, the pattern in the result and that in the paper; repeat for more",
+    )
+    parser.add_argument(
+        "--cells", nargs=2, action="append", required=True, metavar=("TEXT", "FILE"), help="the result on a text"
+    )
+    parser.add_argument("--training-length", type=positive, required=True, metavar="N")
+    parser.add_argument("--paper-training-length", type=positive, required=True, metavar="N")
+    parser.add_argument("--seeds", nargs="+", type=positive, default=[1])
+    parser.add_argument("--paper", type=Path, help="TSV with the paper's numbers")
+    parser.add_argument("--command", required=True, help="the command to record")
+    return parser.parse_args(argv)
+
+
+def main(argv=None):
+    args = parse(argv)
+    check_json_target(f"{args.output}.json")
+    record = collect(args)
+    write_json(f"{args.output}.json", record)
+    length_table_text.write(record, args.output)
+    print(length_table_text.plain(record))
+
+
+if __name__ == "__main__":
+    run_main(main)

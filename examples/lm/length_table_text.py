@@ -1,0 +1,165 @@
+"""A table by lengths as text: for the terminal, as Markdown, and as TSV."""
+
+TITLES = {
+    "perplexity": "perplexity",
+    "resolution": "resolution",
+    "erf": "empirical receptive field in tokens",
+}
+FORMS = {"perplexity": "{:.2f}", "resolution": "{:.4f}", "erf": "{:.0f}"}
+
+
+def shown(number, form):
+    """5.27, 5.27 ± 0.33, with the mark; "-" where nothing was measured, "not finite" where a loss is not."""
+    if number is None:
+        return "-"
+    if isinstance(number["value"], str):  # the paper's, as it is printed there
+        text, deviation = number["value"], number["deviation"]
+    elif number["value"] is None:
+        return "not finite"
+    else:
+        text, deviation = form.format(number["value"]), number["deviation"]
+        deviation = "" if deviation is None else form.format(deviation)
+    return text + (f" ± {deviation}" if deviation else "") + number["mark"]
+
+
+def grid(rows, measure, training_length, named=True, key="value"):
+    """Rows of a table as lists of text, the header first: ROW, SYSTEM, then a column a length.
+
+    ``key``: which number is shown; deviation and mark belong to "value".
+    """
+    lengths = sorted({length for row in rows for length in row["values"]})
+    header = ["row", *(["system"] if named else []), *(of_training(length, training_length) for length in lengths)]
+    if any("bound" in number for row in rows for number in row["values"].values()):
+        header.append("bound")
+    lines = [header]
+    for row in rows:
+        line = [row["row"], *([system_of(row)] if named else [])]
+        cells = [row["values"].get(length) for length in lengths]
+        if key != "value":
+            cells = [{"value": cell[key], "deviation": None, "mark": ""} if cell else None for cell in cells]
+        line += [shown(cell, FORMS[measure]) for cell in cells]
+        if header[-1] == "bound":
+            bounds = {number["bound"] for number in row["values"].values()}
+            line.append(", ".join("-" if bound is None else str(bound) for bound in bounds))
+        lines.append(line)
+    return lines
+
+
+def system_of(row):
+    """sandwich, or xpos under blockwise:256."""
+    return row["system"] + ("" if row["pattern"] in ("full", "trained") else f" under {row['pattern']}")
+
+
+def of_training(length, training_length):
+    """256 (2x)."""
+    return f"{length} ({length / training_length:g}x)"
+
+
+def notes(record, text):
+    """Lines below the table of one text: what was measured and how."""
+    facts = record["texts"][text]
+    lines = []
+    if "protocol" in facts:
+        protocol = facts["protocol"]
+        how = f"{protocol['name']}, {facts['tokens']:,} tokens scored at every length"
+        lines.append(f"a token, protocol {how}; lower is better")
+    if record["measure"] == "resolution":
+        lines.append(f"Eq 4, which cannot exceed 1, on {facts['texts']} texts; higher tells distances better apart")
+    if record["measure"] == "erf":
+        lines.append(f"most recent tokens that hold 99 % of the gradient, {facts['segments']} segments")
+    lines.append(
+        f"scale: {record['scale']}; trained on {record['corpus']} with the settings {record['settings']}, "
+        f"samples of {record['training_length']} tokens"
+    )
+    seeds = ", ".join(map(str, record["seeds"]))
+    lines.append(f"seeds: {seeds}" + ("; mean ± standard deviation" if len(record["seeds"]) > 1 else ""))
+    values = [number for row in facts["rows"] for number in row["values"].values()]
+    if any(number["mark"] for number in values):
+        lines.append(f"{facts['baseline']} is significantly better (†) or worse (*): paired t-test, 5 %")
+    return lines
+
+
+def parts(record):
+    """[(title, grid, notes)] of our tables and then the paper's."""
+    found = []
+    what = TITLES[record["measure"]]
+    for text, of_text in record["texts"].items():
+        title = (
+            f"{record['table']}: {what}, {text} text of {record['corpus']}"
+            if text == "test"
+            else (f"{record['table']}: {what}, {text}")
+        )
+        arguments = of_text["rows"], record["measure"], record["training_length"]
+        found.append((title, grid(*arguments), notes(record, text)))
+        if record["measure"] == "resolution":
+            found.append(
+                (f"{title}, mean of the resolutions of single heads", grid(*arguments, key="mean_of_heads"), [])
+            )
+    for text, rows in record["paper"].items():
+        length = record["paper_training_length"]
+        title = f"the paper's {record['table']}: {what}, {text}, trained on {length} tokens"
+        found.append((title, grid(rows, record["measure"], length, named=False), []))
+    return found
+
+
+def plain(record):
+    """For the terminal: aligned tables."""
+    texts = []
+    for title, rows, below in parts(record):
+        widths = [max(map(len, column)) for column in zip(*rows)]
+        lines = [title]
+        lines += [
+            "  ".join([row[0].ljust(widths[0]), *(cell.rjust(width) for cell, width in zip(row[1:], widths[1:]))])
+            for row in rows
+        ]
+        texts.append("\n".join([*lines, *below]))
+    return "\n\n".join(texts)
+
+
+def markdown(record):
+    texts = []
+    for title, (header, *rows), below in parts(record):
+        rule = ["---", *["---:"] * (len(header) - 1)]
+        table = ["| " + " | ".join(row) + " |" for row in [header, rule, *rows]]
+        texts.append("\n".join([f"{title}:", "", *table, *([""] if below else []), *(f"- {note}" for note in below)]))
+    trained = [["system", "parameters", "updates", "validation loss (bits)", "tokens/s", "minutes"]]
+    for system, trainings in record["trainings"].items():
+        first = trainings[0]
+        trained.append(
+            [
+                system,
+                f"{first['parameters']:,}",
+                f"{first['updates']:,}",
+                f"{first['valid_losses'][-1][1]:.3f}",
+                f"{first['words_per_second']:,}",
+                f"{first['training_minutes']:.1f}",
+            ]
+        )
+    header, *rows = trained
+    rule = ["---", *["---:"] * (len(header) - 1)]
+    table = ["| " + " | ".join(row) + " |" for row in [header, rule, *rows]]
+    texts.append("\n".join([f"trainings (seed {record['seeds'][0]}):", "", *table]))
+    return "\n\n".join(texts) + "\n"
+
+
+def tsv(record):
+    """One line a number, unrounded; the paper's have the owner "paper"."""
+    header = ["owner", "text", "row", "system", "pattern", "length", record["measure"], "deviation", "p", "mark"]
+    lines = ["\t".join(header)]
+    tables = [("ours", text, of_text["rows"]) for text, of_text in record["texts"].items()]
+    tables += [("paper", text, rows) for text, rows in record["paper"].items()]
+    for owner, text, rows in tables:
+        for row in rows:
+            for length, number in sorted(row["values"].items()):
+                cells = [owner, text, row["row"], row["system"], row.get("pattern") or "", length, number["value"]]
+                cells += [number["deviation"], number.get("p"), number["mark"]]
+                lines.append("\t".join("" if cell is None else str(cell) for cell in cells))
+    return "\n".join(lines) + "\n"
+
+
+def write(record, stem):
+    """Write STEM.md and STEM.tsv."""
+    for ending, text in (("md", markdown(record)), ("tsv", tsv(record))):
+        partial = stem.with_name(f"{stem.name}.{ending}.partial")
+        partial.write_text(text, encoding="utf-8")
+        partial.replace(stem.with_name(f"{stem.name}.{ending}"))
