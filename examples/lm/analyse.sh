@@ -16,6 +16,10 @@ source "$here/trained.sh"
 
 [ $# -ge 1 ] || fail "give resolution or receptive-field; -h explains"
 analysis=$1
+case $analysis in
+    resolution | receptive-field) ;;
+    *) fail "$analysis is not one of resolution, receptive-field" ;;
+esac
 shift
 trained "$@"
 shift 2
@@ -30,7 +34,6 @@ case $analysis in
         by_default --lengths "$((4 * length))"
         by_default --segments "$gradients"
         ;;
-    *) fail "$analysis is not one of resolution, receptive-field" ;;
 esac
 by_default --device "$DEVICE"
 by_default --json "results/cells/$analysis-$paper-$size-$TEXT.json"

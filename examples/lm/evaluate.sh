@@ -29,7 +29,7 @@ else
 fi
 options=("$@")
 by_default --protocol "$protocol"
-by_default --lengths "$(scaled "$paper" "$lengths")"
+by_default --lengths "$(scaled "$(paper_length "$paper")" "$(training_length "$paper")" "$lengths")"
 case " ${options[*]} " in
     *" last-token "*) by_default --segments "$segments" ;;
     *) [ "$TOKENS" = all ] || by_default --tokens "$TOKENS" ;;

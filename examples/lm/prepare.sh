@@ -59,7 +59,9 @@ refuse --name "$name" "documents"
 refuse --gpt2 "$gpt2" "stdlib wikitext-103 documents"
 refuse --mirror "${mirrors[*]-}" "wikitext-103 wikitext-103-words"
 [ -z "$data" ] || [ -d "$data" ] || fail "--data $data is not a folder"
-[ -z "$gpt2" ] || [ -d "$gpt2" ] || fail "--gpt2 $gpt2 is not a folder"
+for file in encoder.json vocab.bpe; do
+    [ -z "$gpt2" ] || [ -f "$gpt2/$file" ] || fail "--gpt2 $gpt2 lacks $file; give the folder of GPT-2's files"
+done
 [ ${#mirrors[@]} = 0 ] || [ -z "$data" ] || fail "--mirror is for a download, but --data $data is given; give one of them"
 case $kind in
     documents | text) [ -n "$data" ] || fail "give --data DIR, a folder with one text file a document" ;;
@@ -159,7 +161,7 @@ inputs=
 if [ -n "$text" ]; then
     [ "$DRY_RUN" = 1 ] || inputs=$(cksum <"$dictionary")
 elif [ "$kind" != wikitext-103-words ]; then
-    [ -z "$gpt2" ] || inputs=$(cat "$gpt2"/* | cksum)
+    [ -z "$gpt2" ] || inputs=$(cat "$gpt2/encoder.json" "$gpt2/vocab.bpe" | cksum)
     step subwords learn
 fi
 if [ "$kind" != wikitext-103-words ]; then

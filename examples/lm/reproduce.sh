@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Regenerate a table or figure of the xPos paper (Sun et al., ACL 2023) or the Sandwich paper (Chi et al., ACL 2023).
 #
-#   reproduce.sh WHAT [--data DIR] [--text NAME=DIR]... [--only NAME,NAME] [--gpt2 DIR]
+#   reproduce.sh WHAT [--data DIR] [--text NAME=DIR]... [--only NAME,NAME] [--gpt2 DIR] [--train]
 #
 # WHAT: lex-figure1, lex-table2, lex-table6        perplexity by length: sinusoidal, ALiBi, RoPE, xPos with BCA
 #       lex-table4, lex-table5                     the same: ablations of xPos; encodings with and without BCA
@@ -19,6 +19,7 @@
 # --gpt2        given to prepare.sh too: GPT-2's subwords, which both papers have
 # --text        evaluate on these documents instead of the corpus's own test text; repeat for more
 # --only        these systems only
+# --train       prepare and train, and stop there
 #
 # SCALE=paper|small|smoke; CORPUS=...; SEEDS="1 2" for several trainings a system (default: the paper's number at
 # SCALE=paper, else 1); JOBS=N trains N systems side by side, with one thread each on the CPU; GPUS=N for each training;
@@ -33,17 +34,32 @@ source "$(dirname "${BASH_SOURCE[0]}")/settings.sh"
 export SCALE CORPUS WORK DRY_RUN VENV
 
 [ $# -ge 1 ] || fail "give the name of a table or figure, such as lex-table2; -h explains"
-what=$1 data_folder='' only='' gpt2='' text_names=() text_folders=()
+what=$1 data_folder='' only='' gpt2='' train_only='' text_names=() text_folders=()
 shift
 known=$(cut -f 1 "$here/results.tsv" | tail -n +2)
 line=$(awk -F '\t' -v name="$what" 'NR > 1 && $1 == name' "$here/results.tsv")
 [ -n "$line" ] || fail "$what is not one of ${known//$'\n'/, }"
 IFS=$'\t' read -r _ of_paper measure rows systems lengths baseline seeds <<<"$line"
-if [ "$what" = all ]; then of_paper=${PAPER:-$of_paper}; fi
+rows_length=$(paper_length "$of_paper")
+if [ "$what" = all ]; then
+    of_paper=${PAPER:-$of_paper}
+    case $of_paper in
+        xpos | sandwich) ;;
+        *) fail "PAPER=$PAPER is not one of xpos, sandwich" ;;
+    esac
+elif [ "${PAPER:-$of_paper}" != "$of_paper" ]; then
+    fail "PAPER=$PAPER, but $what has the settings of $of_paper; leave PAPER out"
+fi
+export PAPER=$of_paper
 while [ $# -gt 0 ]; do
     case $1 in
         --data | --text | --only | --gpt2) [ $# -ge 2 ] || fail "$1 needs a value; -h explains" ;;
-        *) fail "option $1 is not one of --data, --text, --only, --gpt2" ;;
+        --train)
+            train_only=1
+            shift
+            continue
+            ;;
+        *) fail "option $1 is not one of --data, --text, --only, --gpt2, --train" ;;
     esac
     case $1 in
         --data) data_folder=$2 ;;
@@ -59,14 +75,8 @@ while [ $# -gt 0 ]; do
     esac
     shift 2
 done
-for folder in "$data_folder" "$gpt2"; do
-    [ -z "$folder" ] || [ -d "$folder" ] || fail "$folder is not a folder"
-done
-case ${PAPER:-$of_paper}-$what in
-    xpos-all | sandwich-all | "$of_paper"-*) ;;
-    *) fail "PAPER=$PAPER, but the settings of $what are those of $of_paper; leave PAPER out" ;;
-esac
-export PAPER=$of_paper
+[ -z "$data_folder" ] || [ -d "$data_folder" ] || fail "--data $data_folder is not a folder"
+[ -z "$gpt2" ] || [ -d "$gpt2" ] || fail "--gpt2 $gpt2 is not a folder"
 size=$(size_of_paper "$of_paper")
 need fairseq-train fairseq-preprocess fairseq-posenc
 results=$home/results
@@ -76,7 +86,7 @@ invocation="SCALE=$SCALE CORPUS=$CORPUS"
 # ---- what needs no training --------------------------------------------------------------------------------------
 case $measure in
     *-form)
-        [ -z "$data_folder$only$gpt2${text_names[*]-}" ] || fail "$what needs no text and no system; give its name alone"
+        [ -z "$data_folder$only$gpt2$train_only${text_names[*]-}" ] || fail "$what needs no text and no system; give its name alone"
         [ "$DRY_RUN" != 1 ] || run source "$VENV/bin/activate"
         run mkdir -p "$results"
         run cd "$results"
@@ -100,6 +110,7 @@ check_count JOBS "$JOBS"
 # Two processes that both want all cores are many times slower than two that share them.
 [ "$JOBS" = 1 ] || export OMP_NUM_THREADS=1
 
+length=$(training_length "$of_paper")
 labels=() names=() encodings=() patterns=() paper_patterns=() longest=() options=()
 set -f
 while IFS=$'\t' read -r label name encoding pattern limit extra; do
@@ -116,9 +127,9 @@ while IFS=$'\t' read -r label name encoding pattern limit extra; do
         names+=("$name")
         encodings+=("$encoding")
         paper_patterns+=("${pattern//@/}")
-        patterns+=("$(scaled "$of_paper" "$pattern")")
-        longest+=("$(scaled "$of_paper" "$limit")")
-        options+=("$(scaled "$of_paper" "$extra")")
+        patterns+=("$(scaled "$rows_length" "$length" "$pattern")")
+        longest+=("$(scaled "$rows_length" "$length" "$limit")")
+        options+=("$(scaled "$rows_length" "$length" "$extra")")
         break
     done
 done <"$here/rows/$rows.tsv"
@@ -131,7 +142,7 @@ for name in $only; do
 done
 check_encodings "${encodings[@]}"
 export known_encodings
-lengths=$(scaled "$of_paper" "@${lengths//,/,@}")
+lengths=$(scaled "$rows_length" "$length" "@${lengths//,/,@}")
 case " ${names[*]} " in
     *" $baseline "*) ;;
     *) baseline=${names[0]} ;;
@@ -196,19 +207,24 @@ sources() { # TEXT
     if [ "$1" = test ]; then cksum "$home/binary/test.bin"; else cksum "$home/texts/$1/binary/test.bin"; fi
 }
 
-# A file of numbers whose checkpoints or text have changed since is made anew; else what it lacks is added.
+# A file of numbers whose checkpoints or text have changed since is made anew; else what it lacks is added. FILE.sources
+# keeps what it was made of, systems included that are not asked for this time.
 drop_outdated() { # FILE TEXT
     local sum bytes file
     [ "$DRY_RUN" != 1 ] || return 0
     if [ -f "$1.sources" ]; then
         while read -r sum bytes file; do
             if [ "$(cksum <"$file" 2>/dev/null)" != "$sum $bytes" ]; then
-                rm -f "$1"
+                rm -f "$1" "$1.sources"
                 break
             fi
         done <"$1.sources"
     fi
-    sources "$2" >"$1.sources"
+    {
+        sources "$2"
+        cat "$1.sources" 2>/dev/null || true
+    } | awk '{ file = $0; sub(/^[^ ]+ [^ ]+ /, "", file) } !seen[file]++' >"$1.sources.partial"
+    mv "$1.sources.partial" "$1.sources"
 }
 
 joined() { # WORD.. : with commas, each once
@@ -262,6 +278,7 @@ measured() { # TEXT FILE
 
 prepare
 train_systems
+[ -z "$train_only" ] || exit 0
 marks=$results/steps
 texts=(test)
 [ ${#text_names[@]} = 0 ] || texts=("${text_names[@]}")
@@ -282,7 +299,7 @@ paper_file=$here/paper/$what.tsv
 [ -f "$paper_file" ] || paper_file=
 # shellcheck disable=SC2086
 run python "$here/length_table.py" "$home" "$results/$what" --settings "$of_paper-$size" "${arguments[@]}" \
-    "${cells[@]}" --training-length "$(training_length "$of_paper")" \
+    "${cells[@]}" --training-length "$length" \
     --paper-training-length "$(paper_length "$of_paper")" --seeds $SEEDS ${paper_file:+--paper "$paper_file"} \
     --command "$invocation"
 run cd "$home"

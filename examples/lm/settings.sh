@@ -89,10 +89,9 @@ training_length() { # PAPER
     esac
 }
 
-# A text with the papers' numbers of tokens, @N, in which they become as much smaller as the training is: PAPER TEXT
+# A text in which the numbers of tokens @N, meant for samples of OF tokens, are for samples of TO tokens: OF TO TEXT
 scaled() {
-    local text=$2 before tokens of to
-    of=$(paper_length "$1") to=$(training_length "$1")
+    local of=$1 to=$2 text=$3 before tokens
     while [[ $text =~ @([0-9]+) ]]; do
         tokens=$(((BASH_REMATCH[1] * to + of / 2) / of))
         before=${text%%"${BASH_REMATCH[0]}"*}

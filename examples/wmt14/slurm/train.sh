@@ -20,10 +20,6 @@ if [ ! -x examples/wmt14/train.sh ]; then
     echo "slurm/train.sh: error: $PWD is not the root of the repository; submit from there" >&2
     exit 2
 fi
-export NNODES=$SLURM_JOB_NUM_NODES GPUS=${SLURM_GPUS_ON_NODE:-1}
-MASTER_ADDR=$(scontrol show hostnames "$SLURM_JOB_NODELIST" | head -n 1)
-# A port of the job's own, as two jobs may share the first machine.
-MASTER_PORT=$((20000 + SLURM_JOB_ID % 20000))
-export MASTER_ADDR MASTER_PORT
+source examples/common/slurm.sh
 # SLURM_NODEID is known on each machine only.
 exec srun bash -c 'NODE_RANK=$SLURM_NODEID exec examples/wmt14/train.sh "$@"' train.sh "$@"
