@@ -250,7 +250,8 @@ perplexities() { # TEXT FILE
             # As in the paper, whose deviations are mostly those of the segments.
             [ "${SEEDS% *}" = "$SEEDS" ] || words+=(--segments-by-seed)
         fi
-        TEXT=$1 "$here/evaluate.sh" "$of_paper" "$(joined "${group[@]}")" "${words[@]}" --baseline "$baseline" --json "$2"
+        words+=(--baseline "$baseline" --json "$2")
+        TEXT=$1 "$here/evaluate.sh" "$of_paper" "$(joined "${group[@]}")" "${words[@]}" </dev/null
     done < <(printf '%s\n' "$first" "${keys[@]}" | awk '!seen[$0]++')
 }
 
