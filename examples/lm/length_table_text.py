@@ -68,8 +68,8 @@ def notes(record, text):
     if record["measure"] == "erf":
         lines.append(f"most recent tokens that hold 99 % of the gradient, {facts['segments']} segments")
     lines.append(
-        f"scale: {record['scale']}; trained on {record['corpus']} with the settings {record['settings']}, "
-        f"samples of {record['training_length']} tokens"
+        f"scale: {record['scale']}; trained on {record['corpus']} with the settings {record['settings']}; "
+        f"1x, the samples of the training: {record['training_length']} tokens"
     )
     seeds = ", ".join(map(str, record["seeds"]))
     lines.append(f"seeds: {seeds}" + ("; mean ± standard deviation" if len(record["seeds"]) > 1 else ""))
@@ -97,7 +97,7 @@ def parts(record):
             )
     for text, rows in record["paper"].items():
         length = record["paper_training_length"]
-        title = f"the paper's {record['table']}: {what}, {text}, trained on {length} tokens"
+        title = f"the paper's {record['table']}: {what}, {text} (1x, the samples of its training: {length} tokens)"
         found.append((title, grid(rows, record["measure"], length, named=False), []))
     return found
 
