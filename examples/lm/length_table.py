@@ -10,10 +10,10 @@ import statistics
 import sys
 from pathlib import Path
 
-import length_table_text
-
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "common"))
-from command_line import positive, run_main  # noqa: E402 (scripts that recipes share are no package)
+import grid  # noqa: E402 (scripts of these folders, which are no packages)
+import length_table_text  # noqa: E402
+from command_line import positive, run_main  # noqa: E402
 from training_log import training_facts  # noqa: E402
 
 from fairseq_posenc.errors import InputError  # noqa: E402
@@ -180,7 +180,7 @@ def main(argv=None):
     check_json_target(f"{args.output}.json")
     record = collect(args)
     write_json(f"{args.output}.json", record)
-    length_table_text.write(record, args.output)
+    grid.write(args.output, md=length_table_text.markdown(record), tsv=length_table_text.tsv(record))
     print(length_table_text.plain(record))
 
 

@@ -1,5 +1,7 @@
 """A table by lengths as text: for the terminal, as Markdown, and as TSV."""
 
+import grid
+
 TITLES = {
     "perplexity": "perplexity",
     "resolution": "resolution",
@@ -22,7 +24,7 @@ def shown(number, form):
     return text + (f" ± {deviation}" if deviation else "") + number["mark"]
 
 
-def grid(rows, measure, training_length, named=True, key="value"):
+def by_length(rows, measure, training_length, named=True, key="value"):
     """Rows of a table as lists of text, the header first: ROW, SYSTEM, then a column a length.
 
     ``key``: which number is shown; deviation and mark belong to "value".
@@ -80,7 +82,7 @@ def notes(record, text):
 
 
 def parts(record):
-    """[(title, grid, notes)] of our tables and then the paper's."""
+    """[(title, rows of texts, notes)] of our tables and then the paper's."""
     found = []
     what = TITLES[record["measure"]]
     for text, of_text in record["texts"].items():
@@ -90,15 +92,15 @@ def parts(record):
             else (f"{record['table']}: {what}, {text}")
         )
         arguments = of_text["rows"], record["measure"], record["training_length"]
-        found.append((title, grid(*arguments), notes(record, text)))
+        found.append((title, by_length(*arguments), notes(record, text)))
         if record["measure"] == "resolution":
             found.append(
-                (f"{title}, mean of the resolutions of single heads", grid(*arguments, key="mean_of_heads"), [])
+                (f"{title}, mean of the resolutions of single heads", by_length(*arguments, key="mean_of_heads"), [])
             )
     for text, rows in record["paper"].items():
         length = record["paper_training_length"]
         title = f"the paper's {record['table']}: {what}, {text} (1x, the samples of its training: {length} tokens)"
-        found.append((title, grid(rows, record["measure"], length, named=False), []))
+        found.append((title, by_length(rows, record["measure"], length, named=False), []))
     return found
 
 
@@ -106,22 +108,15 @@ def plain(record):
     """For the terminal: aligned tables."""
     texts = []
     for title, rows, below in parts(record):
-        widths = [max(map(len, column)) for column in zip(*rows)]
-        lines = [title]
-        lines += [
-            "  ".join([row[0].ljust(widths[0]), *(cell.rjust(width) for cell, width in zip(row[1:], widths[1:]))])
-            for row in rows
-        ]
-        texts.append("\n".join([*lines, *below]))
+        texts.append("\n".join([title, *grid.aligned(rows), *below]))
     return "\n\n".join(texts)
 
 
 def markdown(record):
     texts = []
-    for title, (header, *rows), below in parts(record):
-        rule = ["---", *["---:"] * (len(header) - 1)]
-        table = ["| " + " | ".join(row) + " |" for row in [header, rule, *rows]]
-        texts.append("\n".join([f"{title}:", "", *table, *([""] if below else []), *(f"- {note}" for note in below)]))
+    for title, rows, below in parts(record):
+        listed = [*([""] if below else []), *(f"- {note}" for note in below)]
+        texts.append("\n".join([f"{title}:", "", *grid.markdown(rows), *listed]))
     trained = [["system", "parameters", "updates", "validation loss (bits)", "tokens/s", "minutes"]]
     for system, trainings in record["trainings"].items():
         first = trainings[0]
@@ -135,10 +130,7 @@ def markdown(record):
                 f"{first['training_minutes']:.1f}",
             ]
         )
-    header, *rows = trained
-    rule = ["---", *["---:"] * (len(header) - 1)]
-    table = ["| " + " | ".join(row) + " |" for row in [header, rule, *rows]]
-    texts.append("\n".join([f"trainings (seed {record['seeds'][0]}):", "", *table]))
+    texts.append("\n".join([f"trainings (seed {record['seeds'][0]}):", "", *grid.markdown(trained)]))
     return "\n\n".join(texts) + "\n"
 
 
@@ -155,11 +147,3 @@ def tsv(record):
                 cells += [number["deviation"], number.get("p"), number["mark"]]
                 lines.append("\t".join("" if cell is None else str(cell) for cell in cells))
     return "\n".join(lines) + "\n"
-
-
-def write(record, stem):
-    """Write STEM.md and STEM.tsv."""
-    for ending, text in (("md", markdown(record)), ("tsv", tsv(record))):
-        partial = stem.with_name(f"{stem.name}.{ending}.partial")
-        partial.write_text(text, encoding="utf-8")
-        partial.replace(stem.with_name(f"{stem.name}.{ending}"))

@@ -14,7 +14,8 @@ from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE.parent / "common"), str(HERE / "corpus")]
-import moses  # noqa: E402 (scripts of this folder, which is no package)
+import grid  # noqa: E402 (scripts of these folders, which are no packages)
+import moses  # noqa: E402
 import table_text  # noqa: E402
 from command_line import positive, run_main  # noqa: E402
 from training_log import training_facts  # noqa: E402
@@ -183,7 +184,7 @@ def main(argv=None):
     check_json_target(f"{args.output}.json")
     record = collect(args)
     write_json(f"{args.output}.json", record)
-    table_text.write(record, args.output)
+    grid.write(args.output, md=table_text.markdown(record), tsv=table_text.tsv(record))
     print(table_text.plain(record))
 
 

@@ -1,5 +1,7 @@
 """A table's record as text: for the terminal, as Markdown, and as TSV."""
 
+import grid
+
 #: Title, key of a system's record, format. A column without a figure in any system is left out.
 COLUMNS = (
     ("BLEU", "bleu", "{:.2f}"),
@@ -64,25 +66,16 @@ def plain(record):
     """For the terminal: one aligned table a pair."""
     parts = []
     for name, pair in record["pairs"].items():
-        rows = cells(pair)
-        widths = [max(map(len, column)) for column in zip(*rows)]
-        lines = [f"{record['table']}, {name}, {record['size']}"]
-        lines += [
-            "  ".join([row[0].ljust(widths[0]), *(cell.rjust(width) for cell, width in zip(row[1:], widths[1:]))])
-            for row in rows
-        ]
-        parts.append("\n".join([*lines, "", *notes(record, pair)]))
+        title = f"{record['table']}, {name}, {record['size']}"
+        parts.append("\n".join([title, *grid.aligned(cells(pair)), "", *notes(record, pair)]))
     return "\n\n".join(parts)
 
 
 def markdown(record):
     parts = []
     for name, pair in record["pairs"].items():
-        header, *rows = cells(pair)
-        rule = ["---", *["---:"] * (len(header) - 1)]
-        table = ["| " + " | ".join(row) + " |" for row in [header, rule, *rows]]
         listed = [f"- {note}" for note in notes(record, pair)]
-        parts.append("\n".join([f"{name}, {record['size']}:", "", *table, "", *listed]))
+        parts.append("\n".join([f"{name}, {record['size']}:", "", *grid.markdown(cells(pair)), "", *listed]))
     return "\n\n".join(parts) + "\n"
 
 
@@ -100,11 +93,3 @@ def tsv(record):
             row += [str((system["paper"] or {}).get(key) or "-") for key in papers]
             lines.append("\t".join(row))
     return "\n".join(lines) + "\n"
-
-
-def write(record, stem):
-    """Write STEM.md and STEM.tsv."""
-    for ending, text in (("md", markdown(record)), ("tsv", tsv(record))):
-        partial = stem.with_name(f"{stem.name}.{ending}.partial")
-        partial.write_text(text, encoding="utf-8")
-        partial.replace(stem.with_name(f"{stem.name}.{ending}"))

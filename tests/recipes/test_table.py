@@ -2,6 +2,7 @@
 
 import json
 
+import grid
 import pytest
 import table
 import table_text
@@ -190,3 +191,9 @@ def test_missing_scores_are_one_line(home, tmp_path):
             [str(home), str(rows), str(tmp_path / "table1"), "--pairs", "en-de", "--size", "base", "--seeds", "1", "2"]
         )
     assert not (tmp_path / "table1.json").exists()
+
+
+def test_a_grid_as_text():
+    rows = [["system", "BLEU"], ["none", "7.1"], ["sinusoidal", "27.48"]]
+    assert grid.aligned(rows) == ["system       BLEU", "none          7.1", "sinusoidal  27.48"]
+    assert grid.markdown(rows) == ["| system | BLEU |", "| --- | ---: |", "| none | 7.1 |", "| sinusoidal | 27.48 |"]
