@@ -12,7 +12,7 @@ PARAMETERS = re.compile(r"num\. shared model params: ([\d,]+)")
 def records(text, kind):
     """The records of kind "train" (one an epoch, the last where one was repeated) or "valid" (one an update).
 
-    ``text`` is what fairseq-train wrote with ``--log-file`` and ``--log-format json``, where a line may come twice.
+    ``text`` is the ``--log-file`` of fairseq-train with ``--log-format json``; resumed, it has some lines twice.
     """
     found = {}
     for line in text.split("\n"):

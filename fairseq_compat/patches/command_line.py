@@ -1,10 +1,11 @@
-"""The commands: ``--user-dir`` by name, ``fairseq-score --sacrebleu``, and errors of one line."""
+"""The commands: ``--user-dir`` by name, ``fairseq-score --sacrebleu``, ``--log-file``, and errors of one line."""
 
 import functools
 import os
 import sys
 import warnings
 
+from fairseq_compat.overlay import Overlay
 from fairseq_compat.registry import patch
 
 _COMMANDS = ("train", "generate", "interactive", "eval_lm", "validate", "preprocess", "score", "hydra_train")
@@ -63,6 +64,17 @@ def score_sacrebleu_lists(module):
             sacrebleu.corpus_bleu = corpus_bleu
 
     module.cli_main = cli_main
+
+
+@patch(
+    "log_file_once",
+    "fairseq.logging.progress_bar",
+    fault="--log-file: every epoch and validation opens it once more, and each line is in it as often as it is open",
+    since="fairseq itself",
+)
+def log_file_once(module):
+    """Give the same handler for the same file, which a logger takes only once."""
+    module.logging = Overlay(module.logging, FileHandler=functools.cache(module.logging.FileHandler))
 
 
 @patch(

@@ -78,6 +78,19 @@ def score_with_sacrebleu(corpus, **variables):
     return fairseq("score", "--sacrebleu", "-s", corpus / "test.tgt", "-r", corpus / "test.tgt", **variables)
 
 
+def log_to_a_file(tmp_path, **variables):
+    code = (
+        "import logging, sys\n"
+        "from fairseq.logging.progress_bar import logger, progress_bar\n"
+        "logger.setLevel(logging.INFO)\n"
+        "for epoch in 1, 2, 3:\n"
+        "    progress_bar([], 'json', log_file=sys.argv[1], epoch=epoch).print({'loss': 0.5}, 'train')\n"
+        "lines = open(sys.argv[1]).readlines()\n"
+        "assert len(lines) == 3, f'{len(lines)} lines for three epochs'"
+    )
+    return python(code, tmp_path / "train.log", **variables)
+
+
 def train_without_data(tmp_path, **variables):
     result = fairseq("train", tmp_path / "nowhere", *TRANSLATION, **variables)
     result.returncode = int("Traceback" in result.stderr)
@@ -195,6 +208,7 @@ CHECKS = {
     "checkpoint_file_errors": (load_half_a_checkpoint, "PytorchStreamReader"),
     "user_dir_by_name": (user_dir_of_an_imported_package, "probe_plugin"),
     "score_sacrebleu_lists": (score_with_sacrebleu, "sequence of strings"),
+    "log_file_once": (log_to_a_file, "6 lines for three epochs"),
     "one_line_errors": (train_without_data, "No such file or directory"),
     "quiet_warnings": (read_the_warnings, "hydra"),
     "bf16_without_tpu": (train_bf16, "xm"),
