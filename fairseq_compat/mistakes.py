@@ -7,6 +7,11 @@ _SIZES = re.compile(
     r"torch\.Size\(\[(\d+), (\d+)\]\) from checkpoint, the shape in current model is torch\.Size\(\[(\d+), (\d+)\]\)"
 )
 
+_TOO_LONG = re.compile(
+    r"Size of sample #(\d+) is invalid \(=\(?([\d, ]+)\)?\) since max_positions=\(?([\d, ]+)\)?, "
+    r"skip this example with (\S+)"
+)
+
 
 def explain(error):
     """Return the line for ``error`` or for what caused it; None where it is no known mistake of a user."""
@@ -26,7 +31,7 @@ def _explain_one(error):
     for kind, explain_kind in _KINDS:
         if isinstance(error, kind):
             return explain_kind(error)
-    return _language_pair(error) if type(error) is Exception else None
+    return _language_pair(error) or _long_sample(error) if type(error) is Exception else None
 
 
 def _last_line(error):
@@ -75,6 +80,26 @@ def _language_pair(error):
             "or name the languages with --source-lang and --target-lang"
         )
     return None
+
+
+def _long_sample(error):
+    """A sentence pair or a block of text beyond the positions of model and task."""
+    # NumPy 2 prints its numbers as np.int32(7).
+    found = _TOO_LONG.match(re.sub(r"np\.int\d+\((\d+)\)", r"\1", str(error)))
+    if found is None:
+        return None
+    sample, size, limit, skip = found.groups()
+    kinds = ("source ", "target ") if "," in size else ("",)
+    counts = [
+        f"{count} {kind}tokens where at most {most} fit"
+        for kind, count, most in zip(kinds, size.split(", "), limit.split(", "))
+        if int(count) > int(most)
+    ]
+    return (
+        f"sample {sample} has {' and '.join(counts)}; shorten it, raise --max-source-positions, "
+        f"--max-target-positions or --tokens-per-sample if the positional encoding has no such limit, "
+        f"or leave such samples out with {skip}"
+    )
 
 
 def _assertion(error):

@@ -1,5 +1,6 @@
 """Mistakes of users end in one line and status 2; everything else keeps its traceback."""
 
+import re
 import sys
 
 import pytest
@@ -109,6 +110,21 @@ def test_data_with_another_dictionary(checkpoint, tmp_path):
     succeeded(fairseq("preprocess", *options, cwd=tmp_path))
     line = one_line(fairseq("generate", tmp_path / "other", "--path", checkpoint), "generate")
     assert "the checkpoint's dictionary has 40 types but the data's has" in line
+
+
+def test_samples_beyond_the_positions(data, checkpoint, tmp_path):
+    """Those of a training set are left out by fairseq with a warning."""
+    limits = ("--max-source-positions", "6")
+    for command, *options in (("train", *TRANSLATION, "--save-dir", tmp_path), ("generate", "--path", checkpoint)):
+        line = one_line(fairseq(command, data, *options, *limits), command)
+        assert re.search(r"sample \d+ has \d+ source tokens where at most 6 fit; shorten it", line), line
+        assert "--skip-invalid-size-inputs-valid-test" in line
+
+
+def test_a_text_beyond_the_positions():
+    error = Exception("Size of sample #3 is invalid (=2049) since max_positions=2048, skip this example with --skip-it")
+    assert explain(error).startswith("sample 3 has 2049 tokens where at most 2048 fit; ")
+    assert explain(error).endswith("leave such samples out with --skip-it")
 
 
 def test_score_without_its_file(tmp_path):
