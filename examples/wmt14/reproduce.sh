@@ -227,6 +227,8 @@ cost() { # MEASURE [OPTION OF plot]...
     joined_names=$(printf '%s,' "${encodings[@]}")
     case $SCALE in
         paper) workload=(--device cuda --sentences 128) ;;
+        # Ten passes of the full batch by each of sixteen models would take a CPU half an hour.
+        small) [ "$1" = memory ] || workload=(--sentences 8 --rounds 5) ;;
         smoke) workload=(--size iwslt_de_en --vocabulary 500 --length 8 --sentences 2 --rounds 1) ;;
     esac
     run cd "$home"
