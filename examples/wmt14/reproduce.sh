@@ -8,7 +8,7 @@
 #       all      base model: all encodings                                          (rows/all.tsv)
 #       figure3  BLEU on the validation set against PosNet's kernel dimension       (rows/figure3.tsv)
 #       figure4  table1's systems: gap over sinusoidal as the n-grams grow
-#       lengths  table1's systems: BLEU by source length, up to eight sentences joined to one
+#       lengths  all encodings: BLEU by source length, up to eight sentences joined to one
 #       figure2  all encodings: time of the forward pass
 #       table3   all encodings: peak memory of training
 #
@@ -35,10 +35,10 @@ export SCALE CORPUS WORK DRY_RUN VENV
 what=$1 pairs='' only='' data=''
 shift
 case $what in
-    table1 | figure4 | lengths) rows=table1 size=base ;;
+    table1 | figure4) rows=table1 size=base ;;
     table2) rows=table2 size=big ;;
     figure3) rows=figure3 size=base ;;
-    all | table3 | figure2) rows=all size=base ;;
+    all | lengths | table3 | figure2) rows=all size=base ;;
     *) fail "$what is not one of table1, table2, table3, all, figure2, figure3, figure4, lengths" ;;
 esac
 while [ $# -gt 0 ]; do
