@@ -4,12 +4,9 @@ Machines are noisy, so systems take turns, round by round, and what is reported 
 to stock within the same round.
 """
 
-import multiprocessing
-import resource
 import statistics
 import sys
 import time
-from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 
 import torch
@@ -18,6 +15,7 @@ from torch.nn import functional as F
 from tqdm import tqdm
 
 from fairseq_posenc.analysis.build import architecture, build_model
+from fairseq_posenc.analysis.peak_memory import in_own_process, peak_of_process
 from fairseq_posenc.encodings import Stack, encoding_class
 from fairseq_posenc.errors import InputError
 
@@ -187,22 +185,21 @@ def quartiles(numbers):
 
 
 def _peak_memory(workload, system):
+    """Peak bytes of two training steps."""
     step = TrainingStep(workload, system)
     for _ in range(2):  # the second step runs with the optimizer's state in place
         step()
     if workload.device == "cuda":
         return torch.cuda.max_memory_allocated()
-    kilobytes = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    return kilobytes if sys.platform == "darwin" else kilobytes * 1024
-
-
-def peak_memory(workload, system):
-    """Peak bytes of two training steps in a fresh process: of the process on CPU, of PyTorch's allocator on GPU."""
-    with ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("spawn")) as pool:
-        return pool.submit(_peak_memory, workload, system).result()
+    return peak_of_process()
 
 
 def compare_memory(workload, systems):
-    """{system: peak bytes} of stock and every system."""
+    """{system: peak bytes} of stock and every system, each in a fresh process.
+
+    On a CPU they are the process's, on a GPU those of PyTorch's allocator.
+    """
     names = [STOCK, *systems]
-    return {name: peak_memory(workload, name) for name in tqdm(names, desc="peak memory", file=sys.stderr)}
+    return {
+        name: in_own_process(_peak_memory, workload, name) for name in tqdm(names, desc="peak memory", file=sys.stderr)
+    }

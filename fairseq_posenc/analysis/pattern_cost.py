@@ -1,14 +1,10 @@
 """Time and memory of attention patterns by the length of the text, in a language model at inference."""
 
-import multiprocessing
-import resource
 import statistics
 import sys
 import time
-from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 import torch
@@ -16,6 +12,7 @@ from tqdm import tqdm
 
 import fairseq_posenc.models.language_model  # noqa: F401 (registers the architectures)
 from fairseq_posenc.analysis.build import build_model
+from fairseq_posenc.analysis.peak_memory import in_own_process, peak_of_process
 from fairseq_posenc.attention.computation import Attending
 from fairseq_posenc.encodings import Stack, encoding_class
 from fairseq_posenc.errors import InputError
@@ -167,17 +164,6 @@ def slope(rows, name):
     return float(np.polyfit(*logarithms.T, deg=1)[0])
 
 
-def peak_of_process():
-    """The most memory that this process has had so far, in bytes."""
-    status = Path("/proc/self/status")
-    if status.exists():
-        # Unlike ru_maxrss, which on Linux starts with the peak of the parent.
-        line = next(line for line in status.read_text().splitlines() if line.startswith("VmHWM:"))
-        return 1024 * int(line.split()[1])
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    return peak if sys.platform == "darwin" else peak * 1024
-
-
 def _memory(workload, encoding, pattern, length):
     model = workload.model(encoding, pattern, length)
     with torch.no_grad():
@@ -203,7 +189,6 @@ def measure_memory(workload, systems, lengths, longest_full):
     ]
     rows = []
     for encoding, pattern, length in tqdm(cells, desc="memory", file=sys.stderr):
-        with ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("spawn")) as pool:
-            peak = pool.submit(_memory, workload, encoding, pattern, length).result()
+        peak = in_own_process(_memory, workload, encoding, pattern, length)
         rows.append({"encoding": encoding, "pattern": pattern, "length": length, "bytes": peak})
     return rows

@@ -68,10 +68,7 @@ def run(args):
     workload = cost.Workload(args.size, args.vocabulary, args.length, args.sentences, args.beam, args.device)
     cost.check_limits(workload, encodings, generates="generation" in args.measure)
     times = {}
-    memory = None
-    # First, as Linux starts a process with its parent's peak: this one is still small.
-    if "memory" in args.measure:
-        memory = cost.compare_memory(workload, encodings)
+    memory = cost.compare_memory(workload, encodings) if "memory" in args.measure else None
     runs = {"training": cost.TrainingStep, "generation": cost.Generation, "forward": cost.Forward}
     for measure in MEASURES:
         if measure in runs and measure in args.measure:

@@ -1,0 +1,24 @@
+"""The most memory that something takes, measured in a process of its own."""
+
+import multiprocessing
+import resource
+import sys
+from concurrent.futures import ProcessPoolExecutor
+from pathlib import Path
+
+
+def in_own_process(function, *arguments):
+    """What ``function(*arguments)`` returns in a fresh process."""
+    with ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("spawn")) as pool:
+        return pool.submit(function, *arguments).result()
+
+
+def peak_of_process():
+    """The most memory that this process has had so far, in bytes."""
+    status = Path("/proc/self/status")
+    if status.exists():
+        # Unlike ru_maxrss, which on Linux starts with the peak of the parent.
+        line = next(line for line in status.read_text().splitlines() if line.startswith("VmHWM:"))
+        return 1024 * int(line.split()[1])
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return peak if sys.platform == "darwin" else peak * 1024
