@@ -138,7 +138,7 @@ def test_ensemble_and_model_overrides(corpus, tmp_path):
 
     long = " ".join(["w1"] * 80) + "\n"
     words = ["fairseq-interactive", corpus, "--path", checkpoints[0], "--beam", 1, "--max-len-b", 5]
-    assert "max_positions" in stock(*words, stdin=long, status=1)
+    assert "81 source tokens where at most 64 fit" in stock(*words, stdin=long, status=2)
     overrides = ["--model-overrides", "{'posnet_beyond': 'clamp'}"]
     assert re.search(r"^H-0\t", stock(*words, *overrides, stdin=long), re.M)
 
