@@ -7,6 +7,7 @@ to stock within the same round.
 import statistics
 import sys
 import time
+from argparse import Namespace
 from dataclasses import dataclass
 
 import torch
@@ -18,6 +19,7 @@ from fairseq_posenc.analysis.build import architecture, build_model
 from fairseq_posenc.analysis.peak_memory import in_own_process, peak_of_process
 from fairseq_posenc.encodings import Stack, encoding_class
 from fairseq_posenc.errors import InputError
+from fairseq_posenc.models.language_model import SIZES as LANGUAGE_MODEL_SIZES
 
 STOCK = "stock"
 
@@ -51,6 +53,39 @@ class Workload:
         generator = torch.Generator().manual_seed(0)
         shape = (self.sentences, self.length)
         return [torch.randint(4, 4 + self.words, shape, generator=generator).to(self.device) for _ in range(3)]
+
+    def inputs(self):
+        """What the model is called with for a batch."""
+        source, previous, _ = self.batch()
+        return source, None, previous
+
+
+@dataclass(frozen=True)
+class LanguageModelWorkload(Workload):
+    """What is measured: ``sentences`` texts of ``length`` tokens each, on language models of ``size``."""
+
+    size: str = "base"
+
+    def model(self, system):
+        if system == STOCK:
+            arch, flags = "transformer_lm", stock_language_model_flags(self.size)
+        else:
+            arch, flags = f"transformer_lm_{system.replace('-', '_')}_{self.size}", []
+        flags += ["--task", "language_modeling", "--tokens-per-sample", self.length]
+        return build_model(arch, *flags, words=self.words).to(self.device)
+
+    def inputs(self):
+        return self.batch()[:1]
+
+
+def stock_language_model_flags(size):
+    """The flags that make fairseq's ``transformer_lm`` a model of this size."""
+    settings = Namespace()
+    LANGUAGE_MODEL_SIZES[size](settings)
+    names = [f"decoder_{name}" for name in ("layers", "input_dim", "embed_dim", "ffn_embed_dim", "output_dim")]
+    names += ["decoder_attention_heads", "dropout", "attention_dropout", "activation_fn"]
+    flags = [word for name in names for word in (f"--{name.replace('_', '-')}", getattr(settings, name))]
+    return [*flags, "--decoder-normalize-before"]
 
 
 def check_limits(workload, systems, generates):
@@ -87,10 +122,10 @@ class TrainingStep:
     def __init__(self, workload, system):
         self.model = workload.model(system).train()
         self.optimizer = torch.optim.Adam(self.model.parameters(), lr=1e-4)
-        self.source, self.previous, self.target = workload.batch()
+        self.inputs, self.target = workload.inputs(), workload.batch()[-1]
 
     def __call__(self):
-        logits = self.model(self.source, None, self.previous)[0]
+        logits = self.model(*self.inputs)[0]
         loss = F.cross_entropy(logits.flatten(0, 1).float(), self.target.flatten(), label_smoothing=0.1)
         loss.backward()
         self.optimizer.step()
@@ -105,12 +140,12 @@ class Forward:
 
     def __init__(self, workload, system):
         self.model = workload.model(system)
-        self.source, self.previous, _ = workload.batch()
+        self.inputs = workload.inputs()
 
     def __call__(self):
         with torch.no_grad():
             for _ in range(self.batches):
-                self.model(self.source, None, self.previous)
+                self.model(*self.inputs)
 
 
 class Generation:

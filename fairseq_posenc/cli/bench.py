@@ -2,13 +2,14 @@
 
 --measure names what is measured: "training" (one update), "generation" (beam search), "forward" (the forward pass of
 one fixed batch, ten times: Figure 2 of the PosNet paper), "memory" (the peak of two updates in a process of its own:
-the process's memory on a CPU, PyTorch's on a GPU; Table 3 of the paper).
+the process's memory on a CPU, PyTorch's on a GPU; Table 3 of the paper). Of language models: all but generation.
 
 Systems take turns in one run; times are medians and quartiles over the rounds, and the ratio is the median over rounds
 of the ratio to stock in the same round.
 
   fairseq-posenc bench --measure forward,memory --encodings sinusoidal,shaw,t5 --json cost.json
   fairseq-posenc plot cost.json --output figure2
+  fairseq-posenc bench --task language_modeling --measure training --encodings alibi,xpos --length 512 --sentences 2
 """
 
 from pathlib import Path
@@ -18,6 +19,7 @@ from fairseq_posenc.errors import InputError
 from fairseq_posenc.provenance import check_json_target, provenance, write_json
 
 MEASURES = ("training", "generation", "forward", "memory")
+BASE_SIZES = {"translation": "wmt_en_de", "language_modeling": "base"}
 
 
 def words(text):
@@ -29,25 +31,32 @@ def add_arguments(parser):
     parser.add_argument(
         "--measure",
         type=words,
-        default=["training", "generation", "memory"],
         metavar="WHAT,WHAT",
-        help=f"of {', '.join(MEASURES)} (default: training,generation,memory)",
+        help=f"of {', '.join(MEASURES)} (default: training, generation of translations, memory)",
     )
+    parser.add_argument("--task", choices=BASE_SIZES, default="translation", help="default: translation")
     parser.add_argument("--encodings", type=words, metavar="NAME,NAME", help="which encodings (default: all)")
-    parser.add_argument("--size", default="wmt_en_de", help="architecture size (default: %(default)s, the base model)")
+    parser.add_argument("--size", help="architecture size (default: wmt_en_de; of language models: base)")
     parser.add_argument("--vocabulary", type=int, default=40_000, help="words (default: %(default)s, the papers')")
     parser.add_argument("--length", type=int, default=32, help="tokens a sentence (default: %(default)s)")
     parser.add_argument("--sentences", type=int, default=32, help="sentences a batch (default: %(default)s)")
-    parser.add_argument("--beam", type=int, default=4, help="beam size of generation (default: %(default)s)")
+    parser.add_argument("--beam", type=int, help="beam size of generation (default: 4)")
     parser.add_argument("--rounds", type=int, default=7, help="measured rounds, after one to warm up (default: 7)")
     parser.add_argument("--device", choices=("cpu", "cuda"), default="cpu")
     parser.add_argument("--json", type=Path, metavar="OUT", help="also write all numbers to this file")
 
 
 def run(args):
-    for measure in args.measure:
-        if measure not in MEASURES:
-            raise InputError(f"--measure must be of {', '.join(MEASURES)}, but is {measure}")
+    translates = args.task == "translation"
+    measures = [name for name in MEASURES if translates or name != "generation"]
+    asked = args.measure or [name for name in measures if name != "forward"]
+    for measure in asked:
+        if measure not in measures:
+            raise InputError(f"--measure must be of {', '.join(measures)} for --task {args.task}, but is {measure}")
+    if args.beam is None:
+        args.beam = 4
+    elif "generation" not in asked:
+        raise InputError(f"--beam {args.beam} is for --measure generation, but --measure is {','.join(asked)}")
     encodings = [encoding_class(name).name for name in args.encodings or encoding_names()]
     for argument in ("vocabulary", "length", "sentences", "beam", "rounds"):
         if getattr(args, argument) < 1:
@@ -58,26 +67,31 @@ def run(args):
     import torch
 
     from fairseq_posenc.analysis import cost
-    from fairseq_posenc.models.transformer import SIZES
+    from fairseq_posenc.models import language_model, transformer
 
-    if args.size not in SIZES:
-        raise InputError(f"--size must be one of {', '.join(SIZES)}, but is {args.size}")
+    size = args.size or BASE_SIZES[args.task]
+    # wiki103 has no output for a plain loss: its softmax is adaptive.
+    sizes = transformer.SIZES if translates else [name for name in language_model.SIZES if name != "wiki103"]
+    if size not in sizes:
+        raise InputError(f"--size must be one of {', '.join(sizes)}, but is {size}")
     if args.device == "cuda" and not torch.cuda.is_available():
         raise InputError("--device cuda: PyTorch sees no GPU; leave it out to measure on the CPU")
 
-    workload = cost.Workload(args.size, args.vocabulary, args.length, args.sentences, args.beam, args.device)
-    cost.check_limits(workload, encodings, generates="generation" in args.measure)
+    kind = cost.Workload if translates else cost.LanguageModelWorkload
+    workload = kind(size, args.vocabulary, args.length, args.sentences, args.beam, args.device)
+    cost.check_limits(workload, encodings, generates="generation" in asked)
     times = {}
-    memory = cost.compare_memory(workload, encodings) if "memory" in args.measure else None
+    memory = cost.compare_memory(workload, encodings) if "memory" in asked else None
     runs = {"training": cost.TrainingStep, "generation": cost.Generation, "forward": cost.Forward}
-    for measure in MEASURES:
-        if measure in runs and measure in args.measure:
+    for measure in measures:
+        if measure in runs and measure in asked:
             times[measure] = cost.compare_times(workload, encodings, runs[measure], args.rounds)
     print(table([cost.STOCK, *encodings], times, memory))
     if args.json:
+        done = {"task": args.task, **vars(workload), "threads": torch.get_num_threads(), "rounds": args.rounds}
         result = {
             "kind": "cost",
-            "workload": {**vars(workload), "threads": torch.get_num_threads(), "rounds": args.rounds},
+            "workload": done,
             **times,
             **({} if memory is None else {"peak_memory_bytes": memory}),
             **provenance(),

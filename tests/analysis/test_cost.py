@@ -3,7 +3,15 @@
 import pytest
 import torch
 
-from fairseq_posenc.analysis.cost import STOCK, Forward, TrainingStep, Workload, check_limits, quartiles
+from fairseq_posenc.analysis.cost import (
+    STOCK,
+    Forward,
+    LanguageModelWorkload,
+    TrainingStep,
+    Workload,
+    check_limits,
+    quartiles,
+)
 from fairseq_posenc.errors import InputError
 
 SMALL = Workload("iwslt_de_en", words=20, length=5, sentences=2)
@@ -38,6 +46,19 @@ def test_training_step_updates_the_model_and_keeps_no_gradients():
 def test_models_take_the_length_of_the_workload():
     assert Workload("iwslt_de_en", words=20, length=2000).model("learned").max_positions() == (2001, 2001)
     assert Workload("iwslt_de_en", words=20, length=20).model("learned").max_positions() == (1024, 1024)
+
+
+@pytest.mark.parametrize("size", ["tiny", "base", "gpt2_medium"])
+def test_stock_language_model_is_that_of_the_size(size):
+    workload = LanguageModelWorkload(size, words=20, length=5, sentences=2)
+    stock, ours = (workload.model(system).eval() for system in (STOCK, "sinusoidal"))
+    assert type(stock) is not type(ours)
+    ours.load_state_dict(stock.state_dict())
+    with torch.no_grad():
+        torch.testing.assert_close(stock(*workload.inputs())[0], ours(*workload.inputs())[0])
+    for module, other in zip(stock.decoder.layers, ours.decoder.layers):
+        assert module.dropout_module.p == other.dropout_module.p
+        assert module.self_attn.dropout_module.p == other.self_attn.dropout_module.p
 
 
 def test_limits_are_checked_beforehand():

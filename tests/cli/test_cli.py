@@ -61,7 +61,7 @@ def test_bench_measures_all_systems(tmp_path, capsys):
 
 def test_bench_of_forward_passes_alone(tmp_path, capsys):
     out = tmp_path / "bench.json"
-    words = ["bench", "--measure", "forward", "--encodings", "shaw", *SMALL, "--rounds", "3", "--json", str(out)]
+    words = ["bench", "--measure", "forward", "--encodings", "shaw", *SMALL[:-2], "--rounds", "3", "--json", str(out)]
     assert main(words) == 0
     result = json.loads(out.read_text())
     assert not {"training", "generation", "peak_memory_bytes"} & set(result)
@@ -75,11 +75,24 @@ def test_bench_of_forward_passes_alone(tmp_path, capsys):
     assert "memory" not in capsys.readouterr().out
 
 
+def test_bench_of_language_models(tmp_path):
+    out = tmp_path / "bench.json"
+    words = ["bench", "--task", "language_modeling", "--size", "tiny", "--vocabulary", "50", "--length", "3"]
+    words += ["--sentences", "2", "--measure", "training", "--encodings", "xpos", "--rounds", "1", "--json", str(out)]
+    assert main(words) == 0
+    result = json.loads(out.read_text())
+    assert list(result["training"]) == ["stock", "xpos"]
+    assert result["workload"]["task"] == "language_modeling" and result["workload"]["size"] == "tiny"
+
+
 @pytest.mark.parametrize(
     ("words", "message"),
     [
         (["--encodings", "sinusodal"], "did you mean sinusoidal"),
-        (["--measure", "speed"], "--measure must be of training, generation, forward, memory, but is speed"),
+        (["--measure", "speed"], "--measure must be of training, generation, forward, memory for --task translation"),
+        (["--task", "language_modeling", "--measure", "generation"], "must be of training, forward, memory"),
+        (["--task", "language_modeling", "--size", "wiki103"], "one of tiny, base, gpt2_medium, but is wiki103"),
+        (["--measure", "forward", "--beam", "2"], "--beam 2 is for --measure generation, but --measure is forward"),
         (["--length", "600", "--encodings", "rope,posnet-embed"], "posnet-embed 512; leave out what is too short"),
         (["--length", "512", "--encodings", "posnet-embed"], "needs 513 positions"),
         (["--rounds", "0"], "--rounds must be at least 1, but is 0"),
