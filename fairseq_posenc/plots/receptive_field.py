@@ -110,7 +110,9 @@ def panels_of_result(rows):
         first = [row for row in of_dims if row["dim"] == of_dims[0]["dim"]]
         title = f"{first[0]['name']}, {first[0]['dim']} dimensions"
         found += [(matrix, title, first), (biases, title, first)]
-        found.append((biases, f"{first[0]['name']} by dimensions", [row for row in of_dims if row["quantity"] == BIAS]))
+        if len(first) < len(of_dims):
+            of_all = [row for row in of_dims if row["quantity"] == BIAS]
+            found.append((biases, f"{first[0]['name']} by dimensions", of_all))
     for name, of_name in groups([row for row in of_bias if row["dim"] is None], "name").items():
         for layer, part in groups(of_name, "layer").items():
             several = len(groups(of_name, "layer")) > 1

@@ -115,3 +115,8 @@ def test_biases_by_dimensions():
     assert image[128, 0] == pytest.approx(-1 - (128 * 7 / 255 - 1) / 6) and image[0].mask[1:].all()
     assert points(first, "128 dimensions") == ([0, 1, 7], [0.0, -1.0, -2.0]) and len(first.lines) == 2
     assert points(by_dim, "256 dimensions") == ([0, 1, 7], [0.0, -2.0, -4.0]) and len(by_dim.lines) == 2
+
+
+def test_biases_of_one_dimension_are_drawn_once():
+    one = {**CLOSED_BIASES, "biases": CLOSED_BIASES["biases"][:1]}
+    assert len([panel for panel in draw(one).axes if panel.get_title()]) == 2
