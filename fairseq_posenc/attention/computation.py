@@ -18,6 +18,9 @@ WHOLE = 2**24
 #: Otherwise in slices of queries with about this many, which costs no more time from there on: slices leave out later
 #: keys. The bias of a slice and its copies are some 50 MiB.
 SLICE = 2**22
+#: Blocks are taken together while their keys have at most this many numbers (8 MiB in fp32): more would leave a CPU's
+#: caches, and time would grow faster than the length.
+KEYS = 2**21
 
 
 class Attending:
@@ -100,29 +103,31 @@ class Attending:
         return torch.cat(parts, dim=2)
 
     def _in_blocks(self, q, k, v):
-        """All blocks of queries at once, each with its own block of keys and the one before.
+        """Blocks of queries side by side, each with its own block of keys and the one before.
 
         Only columns relative to each other matter to the hooks, so that every block of queries may stand for the
         second one. The first one has no block before it, and the last one may be filled up with zeros, which come
         after all that real queries can see.
         """
         block, length = self.pattern.block, q.size(2)
-        first = self._rectangle(*(x[:, :, :block] for x in (q, k, v)), range(block), range(block))
-        missing = -length % block
-        q, k, v = (F.pad(x, (0, 0, 0, missing)).unflatten(2, (-1, block)).transpose(1, 2) for x in (q, k, v))
-        k, v = (torch.cat([x[:, :-1], x[:, 1:]], dim=3).flatten(0, 1) for x in (k, v))
-        blocks = q.size(1) - 1
-        q = q[:, 1:].flatten(0, 1)  # (B (N - 1), H, block, D), with twice as many keys
-
+        parts = [self._rectangle(*(x[:, :, :block] for x in (q, k, v)), range(block), range(block))]
         columns = range(block, 2 * block), range(2 * block)
-        # A fused kernel needs no memory for weights; the others take as many blocks at a time as they may.
-        group = q.size(0) if self.fuses else max(1, WHOLE // (q.size(1) * 2 * block * block))
-        parts = [
-            self._rectangle(*(x[start : start + group] for x in (q, k, v)), *columns)
-            for start in range(0, q.size(0), group)
-        ]
-        rest = torch.cat(parts).unflatten(0, (-1, blocks)).transpose(1, 2).flatten(2, 3)
-        return torch.cat([first, rest[:, :, : length - block]], dim=2)
+        # Some blocks at a time: keys and values are there twice, and without a fused kernel so are the weights.
+        numbers = q.size(0) * q.size(1) * 2 * block
+        group = max(1, KEYS // (numbers * q.size(3)) if self.fuses else WHOLE // (numbers * block))
+        for start in range(block, length, group * block):
+            stop = min(start + group * block, length)
+            missing = -stop % block
+            own = [x[:, :, start:stop] for x in (q, k, v)]
+            if missing:
+                own = [F.pad(x, (0, 0, 0, missing)) for x in own]
+            before = (x[:, :, start - block : stop + missing - block] for x in (k, v))
+            q_blocks, *own = (blocks_of(x, block) for x in own)
+            both = (torch.cat([blocks_of(x, block), y], dim=2) for x, y in zip(before, own))
+            part = self._rectangle(q_blocks, *both, *columns)  # (B x blocks, H, block, D)
+            part = part.unflatten(0, (q.size(0), -1)).transpose(1, 2).flatten(2, 3)
+            parts.append(part[:, :, : stop - start])
+        return torch.cat(parts, dim=2)
 
     def _rectangle(self, q, k, v, q_columns, k_columns, share=True):
         """These queries with these keys, all at once."""
@@ -170,3 +175,8 @@ class Attending:
         if shared is not None:
             shared.append((key, added))
         return added
+
+
+def blocks_of(x, block):
+    """(B, H, T, D) -> (B x T / block, H, block, D)."""
+    return x.unflatten(2, (-1, block)).transpose(1, 2).flatten(0, 1)

@@ -205,6 +205,7 @@ def test_slices_equal_dense(name, pattern, left, monkeypatch, narrow_blocks):
     expected = dense(module, x, pattern, padding)
     for size in (1, 40, 120):
         monkeypatch.setattr(computation, "SLICE", size)
+        monkeypatch.setattr(computation, "KEYS", 20 * size)
         out = one_pass(module, x, pattern, padding)
         torch.testing.assert_close(out[tokens], expected[tokens], atol=ATOL, rtol=0)
 
