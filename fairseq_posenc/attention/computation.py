@@ -139,6 +139,9 @@ class Attending:
         if self._plain_causal(q_columns, k_columns):
             return fused_attention(q, k, v, causal=True, dropout=self.dropout)
         mask = self._added(q_columns, k_columns, q.dtype, share) if self.biased else self._visible(q_columns, k_columns)
+        if mask is not None and mask.requires_grad and not mask.is_cuda:
+            # No kernel for a CPU has a gradient of the mask, and PyTorch's own products are slower.
+            return weighted_attention(q, k, v, mask, self.dropout)[0]
         return fused_attention(q, k, v, mask, dropout=self.dropout)
 
     def _weighted(self, q, k, v, q_columns, k_columns, share=True):

@@ -28,8 +28,8 @@ def weighted_attention(q, k, v, mask=None, dropout=0.0, scores=None, mix=None):
     Tq x Tk.
     """
     precision = torch.promote_types(q.dtype, torch.float32)
-    products = q @ k.transpose(-2, -1) if scores is None else scores(q, k)
-    products = products.to(precision) / math.sqrt(q.size(-1))
+    q = q / math.sqrt(q.size(-1))
+    products = (q @ k.transpose(-2, -1) if scores is None else scores(q, k)).to(precision)
     if mask is not None:
         products = products + mask
     weights = torch.softmax(products, dim=-1)
