@@ -74,8 +74,8 @@ else
     training+=(--lr-scheduler polynomial_decay)
     if [ "$SCALE" = small ]; then
         batch=(--max-tokens 2048)
-        training+=(--lr 2e-3 --warmup-updates 200 --total-num-update 2000 --max-update 2000)
-        training+=(--validate-interval-updates 500 --save-interval-updates 500 --max-valid-steps 50)
+        training+=(--lr 2e-3 --warmup-updates 120 --total-num-update 1200 --max-update 1200)
+        training+=(--validate-interval-updates 400 --save-interval-updates 400 --max-valid-steps 50)
     else
         batch=(--max-tokens 512)
         model+=(--decoder-layers 2 --decoder-embed-dim 32 --decoder-ffn-embed-dim 64 --decoder-attention-heads 2)
