@@ -6,6 +6,7 @@ status (or None for 0). Modules are imported only when their command runs, so th
 
 import argparse
 import importlib
+import os
 import sys
 
 from fairseq_posenc import __version__
@@ -48,7 +49,13 @@ def main(argv=None):
             command.set_defaults(run=module.run)
     args = parser.parse_args(argv)
     try:
-        return args.run(args) or 0
+        status = args.run(args) or 0
+        sys.stdout.flush()
+        return status
+    except BrokenPipeError:
+        # Who reads, such as head, has had enough; nothing may be left for Python to write at its end.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
     except InputError as error:
         print(f"fairseq-posenc {args.command}: error: {error}", file=sys.stderr)
         return 2

@@ -1,6 +1,8 @@
 """The command line: every command has help, bad input is one line, list and bench report what is there."""
 
 import json
+import subprocess
+import sys
 
 import pytest
 
@@ -41,6 +43,14 @@ def test_list_table_has_a_line_for_every_encoding(capsys):
     main(["list"])
     first_words = [line.split()[0] for line in capsys.readouterr().out.split("\n") if line.strip()]
     assert set(encoding_names()) <= set(first_words)
+
+
+def test_output_that_nobody_reads_to_the_end():
+    process = subprocess.Popen(
+        [sys.executable, "-m", "fairseq_posenc.cli", "list"], stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    )
+    process.stdout.close()
+    assert process.stderr.read() == b"" and process.wait() == 0
 
 
 SMALL = ["--size", "iwslt_de_en", "--vocabulary", "50", "--length", "3", "--sentences", "2", "--beam", "2"]
