@@ -10,7 +10,7 @@
 # SIZE=...      of the systems (default: that of the paper, tiny at SCALE=small and smoke)
 # SEEDS="1 2"   of the trainings (default: SEED)
 # TEXT=NAME     what is read: test (default), or a text that prepare.sh text made
-# TOKENS=N      of the text in pieces (default: 229,376 at SCALE=paper, 98,304 at small, 16,384 at smoke); all: all of it
+# TOKENS=N      of the text in pieces (default: 229,376 at SCALE=paper, 49,152 at small, 16,384 at smoke); all: all of it
 # QUIET=1       print no table
 # DEVICE=...    cpu or cuda (default: cuda at SCALE=paper, else cpu)
 #

@@ -3,7 +3,7 @@
 
 case $SCALE in
     paper) TOKENS=${TOKENS:-229376} segments=1000 texts=8 gradients=100 ;;
-    small) TOKENS=${TOKENS:-98304} segments=500 texts=8 gradients=100 ;;
+    small) TOKENS=${TOKENS:-49152} segments=500 texts=8 gradients=100 ;;
     smoke) TOKENS=${TOKENS:-16384} segments=20 texts=2 gradients=4 ;;
 esac
 [ "$TOKENS" = all ] || check_count TOKENS "$TOKENS"
