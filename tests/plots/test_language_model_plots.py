@@ -1,12 +1,20 @@
 """Figures of the commands that examine language models: where their lines go."""
 
 import copy
+import io
 import math
 
 import pytest
 
 from fairseq_posenc.plots.results import KINDS
-from tests.plots.language_models import BY_POSITION, CLOSED_BIASES, EXTRAPOLATION, RECEPTIVE_FIELD, RESOLUTION
+from tests.plots.language_models import (
+    BY_POSITION,
+    CLOSED_BIASES,
+    EXTRAPOLATION,
+    RECEPTIVE_FIELD,
+    RESOLUTION,
+    checkpoint,
+)
 
 
 def draw(record, label="result"):
@@ -120,3 +128,13 @@ def test_biases_by_dimensions():
 def test_biases_of_one_dimension_are_drawn_once():
     one = {**CLOSED_BIASES, "biases": CLOSED_BIASES["biases"][:1]}
     assert len([panel for panel in draw(one).axes if panel.get_title()]) == 2
+
+
+def test_the_legend_of_many_systems_is_not_cut_off():
+    names = [f"system {number}" for number in range(24)]
+    cells = [{**EXTRAPOLATION["summary"][0], "name": name} for name in names]
+    figure = draw({**EXTRAPOLATION, "checkpoints": [checkpoint(name) for name in names], "summary": cells})
+    figure.savefig(io.BytesIO())
+    box = figure.legends[0].get_window_extent()
+    assert len(figure.legends[0].get_texts()) == 24
+    assert figure.bbox.y0 <= box.y0 and box.y1 <= figure.bbox.y1
