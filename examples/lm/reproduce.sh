@@ -27,7 +27,7 @@
 # DRY_RUN=1 prints the commands.
 #
 # Leaves in $WORK/$SCALE/CORPUS/results: WHAT.{json,md,tsv}, the table with the paper's beside it; WHAT-TEXT.{png,pdf,tsv},
-# the figure; and cells/WHAT-TEXT.json, all numbers. Run it again to continue.
+# the figure; and cells/WHAT-TEXT[-by-seed].json, all numbers. Run it again to continue.
 set -euo pipefail
 export QUIET=1
 source "$(dirname "${BASH_SOURCE[0]}")/settings.sh"
@@ -231,6 +231,14 @@ joined() { # WORD.. : with commas, each once
     printf '%s\n' "$@" | awk '!seen[$0]++' | paste -s -d , -
 }
 
+# Every seed has segments of its own, as in the paper, whose deviations are mostly those of the segments.
+by_seed=
+[ "$measure" != last-token ] || [ "${SEEDS% *}" = "$SEEDS" ] || by_seed=-by-seed
+# Numbers of one kind of segments alone are comparable.
+cells_file() { # TEXT
+    echo "results/cells/$what-$1$by_seed.json"
+}
+
 # Perplexities: rows that share patterns and lengths together, those of the baseline first.
 perplexities() { # TEXT FILE
     local index key keys=() first='' group words
@@ -247,8 +255,7 @@ perplexities() { # TEXT FILE
         words=(--protocol "$measure" --lengths "$(up_to "${key#* }")" --patterns "${key% *}")
         if [ "$measure" = last-token ]; then
             words+=(--segments "$segments")
-            # As in the paper, whose deviations are mostly those of the segments.
-            [ "${SEEDS% *}" = "$SEEDS" ] || words+=(--segments-by-seed)
+            [ -z "$by_seed" ] || words+=(--segments-by-seed)
         fi
         words+=(--baseline "$baseline" --json "$2")
         TEXT=$1 "$here/evaluate.sh" "$of_paper" "$(joined "${group[@]}")" "${words[@]}" </dev/null
@@ -285,7 +292,7 @@ texts=(test)
 [ ${#text_names[@]} = 0 ] || texts=("${text_names[@]}")
 cells=() arguments=()
 for text in "${texts[@]}"; do
-    file=results/cells/$what-$text.json
+    file=$(cells_file "$text")
     cells+=(--cells "$text" "$file")
     drop_outdated "$home/$file" "$text"
     inputs=
@@ -309,5 +316,5 @@ for text in "${texts[@]}"; do
     case $measure in
         pieces | last-token) [ -z "$paper_file" ] || paper=(--paper "$paper_file") ;;
     esac
-    run fairseq-posenc plot "results/cells/$what-$text.json" --output "results/$what-$text" ${paper[@]+"${paper[@]}"}
+    run fairseq-posenc plot "$(cells_file "$text")" --output "results/$what-$text" ${paper[@]+"${paper[@]}"}
 done

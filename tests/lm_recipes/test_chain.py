@@ -6,6 +6,7 @@ import pytest
 
 VARIABLES = {"SCALE": "smoke", "SEEDS": "1 2", "JOBS": "2"}
 SYSTEMS = ("sandwich", "alibi")
+CELLS = "results/cells/sandwich-table3-test-by-seed.json"
 
 
 def files(folder):
@@ -21,7 +22,7 @@ def chain(smoke, recipe):
     for _ in range(2):
         done = recipe("reproduce.sh", "sandwich-table3", "--only", ",".join(SYSTEMS), WORK=smoke, **VARIABLES)
         assert done.returncode == 0, done.stdout + done.stderr
-        outputs.append((done.stdout, files(home), (home / "results/cells/sandwich-table3-test.json").read_bytes()))
+        outputs.append((done.stdout, files(home), (home / CELLS).read_bytes()))
     return home, *outputs
 
 
@@ -88,7 +89,7 @@ def test_another_analysis_of_the_same_systems_trains_nothing(chain, smoke, recip
 
 def test_a_system_that_was_trained_anew_is_evaluated_anew(chain, smoke, recipe):
     home, *_ = chain
-    path = home / "results" / "cells" / "sandwich-table3-test.json"
+    path = home / CELLS
     (home / "sandwich-tiny" / "alibi" / "seed2" / "checkpoints" / "checkpoint_last.pt").write_bytes(
         (home / "sandwich-tiny" / "alibi" / "seed1" / "checkpoints" / "checkpoint_last.pt").read_bytes()
     )
@@ -102,3 +103,15 @@ def test_a_system_that_was_trained_anew_is_evaluated_anew(chain, smoke, recipe):
     assert before.keys() == after.keys() and len(set(before.values())) == 4
     changed = {path for path in before if before[path] != after[path]}
     assert changed == {"sandwich-tiny/alibi/seed2/checkpoints/checkpoint_last.pt"}
+
+
+def test_one_seed_after_two(chain, smoke, recipe):
+    """Their segments are others: neither run's numbers are in the way of the other's."""
+    home, *_ = chain
+    before = json.loads((home / CELLS).read_text())["cells"]
+    for seeds in ("1", "1 2"):
+        words = {**VARIABLES, "SEEDS": seeds}
+        done = recipe("reproduce.sh", "sandwich-table3", "--only", ",".join(SYSTEMS), WORK=smoke, **words)
+        assert done.returncode == 0, done.stdout + done.stderr
+    assert json.loads((home / CELLS).read_text())["cells"] == before
+    assert (home / "results/cells/sandwich-table3-test.json").exists()
