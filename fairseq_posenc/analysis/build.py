@@ -6,7 +6,8 @@ import torch
 from fairseq import models, options
 from fairseq.data import Dictionary
 
-import fairseq_posenc.models.transformer  # noqa: F401 (registers the architectures)
+import fairseq_posenc.models.language_model
+import fairseq_posenc.models.transformer  # noqa: F401 (both register the architectures)
 
 
 def dictionary(words):
@@ -17,9 +18,9 @@ def dictionary(words):
     return result
 
 
-def architecture(encoding, size):
-    """The name after ``--arch`` of an encoding in a size."""
-    return f"transformer_{encoding.replace('-', '_')}_{size}"
+def architecture(encoding, size, model="transformer"):
+    """The name after ``--arch`` of an encoding in a size; ``model`` is "transformer" or "transformer_lm"."""
+    return f"{model}_{encoding.replace('-', '_')}_{size}"
 
 
 def build_model(arch, *flags, words, target_words=None, seed=0):

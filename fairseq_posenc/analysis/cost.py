@@ -9,6 +9,7 @@ import sys
 import time
 from argparse import Namespace
 from dataclasses import dataclass
+from typing import Optional
 
 import torch
 from fairseq.sequence_generator import SequenceGenerator
@@ -32,7 +33,7 @@ class Workload:
     words: int = 40_000
     length: int = 32
     sentences: int = 32
-    beam: int = 4
+    beam: Optional[int] = 4
     device: str = "cpu"
 
     @property
@@ -70,7 +71,7 @@ class LanguageModelWorkload(Workload):
         if system == STOCK:
             arch, flags = "transformer_lm", stock_language_model_flags(self.size)
         else:
-            arch, flags = f"transformer_lm_{system.replace('-', '_')}_{self.size}", []
+            arch, flags = architecture(system, self.size, "transformer_lm"), []
         flags += ["--task", "language_modeling", "--tokens-per-sample", self.length]
         return build_model(arch, *flags, words=self.words).to(self.device)
 

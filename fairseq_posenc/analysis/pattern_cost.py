@@ -10,8 +10,7 @@ import numpy as np
 import torch
 from tqdm import tqdm
 
-import fairseq_posenc.models.language_model  # noqa: F401 (registers the architectures)
-from fairseq_posenc.analysis.build import build_model
+from fairseq_posenc.analysis.build import architecture, build_model
 from fairseq_posenc.analysis.peak_memory import in_own_process, peak_of_process
 from fairseq_posenc.attention.computation import Attending
 from fairseq_posenc.encodings import Stack, encoding_class
@@ -39,7 +38,7 @@ class Workload:
             "--tokens-per-sample": longest,
         }
         words = [word for pair in flags.items() for word in pair]
-        arch = f"transformer_lm_{encoding.replace('-', '_')}_tiny"
+        arch = architecture(encoding, "tiny", "transformer_lm")
         return build_model(arch, "--task", "language_modeling", *words, words=self.words).to(self.device)
 
     def text(self, length):

@@ -19,7 +19,7 @@ from fairseq_posenc.errors import InputError
 from fairseq_posenc.provenance import check_json_target, provenance, write_json
 
 MEASURES = ("training", "generation", "forward", "memory")
-BASE_SIZES = {"translation": "wmt_en_de", "language_modeling": "base"}
+TASKS = ("translation", "language_modeling")
 
 
 def words(text):
@@ -34,7 +34,7 @@ def add_arguments(parser):
         metavar="WHAT,WHAT",
         help=f"of {', '.join(MEASURES)} (default: training, generation of translations, memory)",
     )
-    parser.add_argument("--task", choices=BASE_SIZES, default="translation", help="default: translation")
+    parser.add_argument("--task", choices=TASKS, default="translation", help="default: translation")
     parser.add_argument("--encodings", type=words, metavar="NAME,NAME", help="which encodings (default: all)")
     parser.add_argument("--size", help="architecture size (default: wmt_en_de; of language models: base)")
     parser.add_argument("--vocabulary", type=int, default=40_000, help="words (default: %(default)s, the papers')")
@@ -53,14 +53,16 @@ def run(args):
     for measure in asked:
         if measure not in measures:
             raise InputError(f"--measure must be of {', '.join(measures)} for --task {args.task}, but is {measure}")
+    generates = "generation" in asked
     if args.beam is None:
-        args.beam = 4
-    elif "generation" not in asked:
+        args.beam = 4 if generates else None
+    elif not generates:
         raise InputError(f"--beam {args.beam} is for --measure generation, but --measure is {','.join(asked)}")
     encodings = [encoding_class(name).name for name in args.encodings or encoding_names()]
     for argument in ("vocabulary", "length", "sentences", "beam", "rounds"):
-        if getattr(args, argument) < 1:
-            raise InputError(f"--{argument} must be at least 1, but is {getattr(args, argument)}")
+        value = getattr(args, argument)
+        if value is not None and value < 1:
+            raise InputError(f"--{argument} must be at least 1, but is {value}")
     if args.json:
         check_json_target(args.json)
     # fairseq takes seconds to import: only after the arguments have been checked.
@@ -69,7 +71,8 @@ def run(args):
     from fairseq_posenc.analysis import cost
     from fairseq_posenc.models import language_model, transformer
 
-    size = args.size or BASE_SIZES[args.task]
+    kind = cost.Workload if translates else cost.LanguageModelWorkload
+    size = args.size or kind.size
     # wiki103 has no output for a plain loss: its softmax is adaptive.
     sizes = transformer.SIZES if translates else [name for name in language_model.SIZES if name != "wiki103"]
     if size not in sizes:
@@ -77,9 +80,8 @@ def run(args):
     if args.device == "cuda" and not torch.cuda.is_available():
         raise InputError("--device cuda: PyTorch sees no GPU; leave it out to measure on the CPU")
 
-    kind = cost.Workload if translates else cost.LanguageModelWorkload
     workload = kind(size, args.vocabulary, args.length, args.sentences, args.beam, args.device)
-    cost.check_limits(workload, encodings, generates="generation" in asked)
+    cost.check_limits(workload, encodings, generates=generates)
     times = {}
     memory = cost.compare_memory(workload, encodings) if "memory" in asked else None
     runs = {"training": cost.TrainingStep, "generation": cost.Generation, "forward": cost.Forward}
@@ -88,10 +90,10 @@ def run(args):
             times[measure] = cost.compare_times(workload, encodings, runs[measure], args.rounds)
     print(table([cost.STOCK, *encodings], times, memory))
     if args.json:
-        done = {"task": args.task, **vars(workload), "threads": torch.get_num_threads(), "rounds": args.rounds}
+        settings = {"task": args.task, **vars(workload), "threads": torch.get_num_threads(), "rounds": args.rounds}
         result = {
             "kind": "cost",
-            "workload": done,
+            "workload": settings,
             **times,
             **({} if memory is None else {"peak_memory_bytes": memory}),
             **provenance(),

@@ -4,9 +4,8 @@ import math
 import statistics
 
 from fairseq_posenc.plots.extrapolation import panels_of, scale
-from fairseq_posenc.plots.legend import legend_of_all
 from fairseq_posenc.plots.rows import groups
-from fairseq_posenc.plots.style import line_styles, name_result, panels, styled
+from fairseq_posenc.plots.style import legend_beside, line_styles, name_result, panels, styled
 
 COLUMNS = {
     "name": str,
@@ -74,7 +73,7 @@ def draw(results):
         scale(line, [row["perplexity"] for row in part])
         if len(results) > 1:
             name_result(line[0], label, pad=14)
-    legend_of_all(figure, axes)
+    legend_beside(figure, axes.flat)
     return figure
 
 

@@ -80,9 +80,8 @@ def draw(results):
             title = f"{encoding}, {rows[0]['side']}"
             title += " (untrained)" if rows[0]["weights"] == "initial" else ""
             panel.set_title(f"{label}: {title}" if len(results) > 1 else title, loc="left")
-    with_heads = next((panel for panel in axes.flat if len(panel.get_legend_handles_labels()[1]) == most > 0), None)
-    if with_heads is not None:
-        legend_beside(figure, with_heads)
+    if most:
+        legend_beside(figure, axes.flat)
     return figure
 
 

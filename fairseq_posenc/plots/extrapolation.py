@@ -1,7 +1,6 @@
 """Perplexity by length, from ``fairseq-posenc extrapolate``: Figure 1 of Sun et al. (2023)."""
 
-from fairseq_posenc.plots.legend import legend_of_all
-from fairseq_posenc.plots.style import line_styles, name_result, panels, styled
+from fairseq_posenc.plots.style import legend_beside, line_styles, name_result, panels, styled
 
 COLUMNS = {
     "name": str,
@@ -52,7 +51,7 @@ def draw(results):
         scale(line[: len(parts)], [row["perplexity"] for rows in parts.values() for row in rows])
         if len(results) > 1:
             name_result(line[0], label)
-    legend_of_all(figure, axes)
+    legend_beside(figure, axes.flat)
     return figure
 
 

@@ -53,5 +53,5 @@ def draw(results):
             panel.set_ylabel(f"{metric} gap to {rows[0]['baseline']}")
         if len(results) > 1:
             name_result(line[0], label)
-    legend_beside(figure, axes[0, 0])
+    legend_beside(figure, axes.flat)
     return figure

@@ -67,5 +67,5 @@ def draw(results):
             scores.annotate("longest in training", (longest, 1), **place, ha="center", va="bottom", fontsize=8)
         if len(results) > 1:
             name_result(scores, label, pad=14)
-    legend_beside(figure, axes[0, 0])
+    legend_beside(figure, axes.flat)
     return figure

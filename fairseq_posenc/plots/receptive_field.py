@@ -9,9 +9,8 @@ import numpy as np
 from matplotlib.ticker import MaxNLocator
 
 from fairseq_posenc.plots.extrapolation import panels_of
-from fairseq_posenc.plots.legend import legend_of_all
 from fairseq_posenc.plots.rows import groups
-from fairseq_posenc.plots.style import VERMILLION, line_styles, panels, styled
+from fairseq_posenc.plots.style import VERMILLION, legend_beside, line_styles, panels, styled
 
 COLUMNS = {
     "name": str,
@@ -92,7 +91,7 @@ def draw(results):
     for panel, (function, title, part) in zip(axes.flat, drawn):
         function(panel, part, styles)
         panel.set_title(title)
-    legend_of_all(figure, np.array([panel for panel in axes.flat if panel.get_legend() is None]))
+    legend_beside(figure, [panel for panel in axes.flat if panel.get_legend() is None])
     return figure
 
 

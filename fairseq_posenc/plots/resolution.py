@@ -6,9 +6,8 @@ import statistics
 from matplotlib.ticker import MaxNLocator
 
 from fairseq_posenc.plots.extrapolation import panels_of
-from fairseq_posenc.plots.legend import legend_of_all
 from fairseq_posenc.plots.rows import groups
-from fairseq_posenc.plots.style import line_styles, name_result, panels, styled
+from fairseq_posenc.plots.style import legend_beside, line_styles, name_result, panels, styled
 
 COLUMNS = {
     "name": str,
@@ -91,5 +90,5 @@ def draw(results):
         column[0].set_title(f"{length} tokens" + (f", {pattern}" if pattern else ""))
         if len(results) > 1:
             name_result(column[0], label, pad=14)
-    legend_of_all(figure, axes)
+    legend_beside(figure, axes.flat)
     return figure

@@ -97,9 +97,14 @@ def name_result(axes, label, **options):
 
 
 def legend_beside(figure, axes):
-    """Put the legend of the first axes to the right of all panels, where it covers nothing."""
-    handles, labels = axes.get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside right upper")
+    """Put the lines of these panels, each name once, to the right of all; a figure that is too low for it grows."""
+    found = {}
+    for panel in axes:
+        for handle, label in zip(*panel.get_legend_handles_labels()):
+            found.setdefault(label, handle)
+    figure.legend(found.values(), found.keys(), loc="outside right upper")
+    entry, margin = 0.2, 0.3  # inches
+    figure.set_figheight(max(figure.get_figheight(), entry * len(found) + margin))
 
 
 @styled
