@@ -10,15 +10,16 @@ def fused_attention(q, k, v, mask=None, causal=False, dropout=0.0):
     """softmax(q k^T / sqrt(D) + mask) v by PyTorch's fused kernels.
 
     Args:
-        q, k, v: (B, H, Tq, D), (B, H, Tk, D), (B, H, Tk, D).
+        q, k, v: (B, H, Tq, D), (B, H, Tk, D), (B, H, Tk, D); v may have a narrower dtype.
         mask: None, boolean (True: attend) or additive; broadcastable to (B, H, Tq, Tk).
         causal: hide later keys; only without a mask and with Tq = Tk.
         dropout: of the attention weights.
 
     Returns:
-        (B, H, Tq, D).
+        (B, H, Tq, D), as v.
     """
-    return F.scaled_dot_product_attention(q, k, v, attn_mask=mask, dropout_p=dropout, is_causal=causal)
+    wide = v.to(q.dtype)
+    return F.scaled_dot_product_attention(q, k, wide, attn_mask=mask, dropout_p=dropout, is_causal=causal).to(v.dtype)
 
 
 def weighted_attention(q, k, v, mask=None, dropout=0.0, scores=None, mix=None):

@@ -130,7 +130,7 @@ class PositionEncoding(nn.Module):
         """Scale queries and all their keys, cached ones too: (B, H, Tq, D), (B, H, Tk, D), ranges -> the same shapes.
 
         For factors that only make sense relative to the others, and that would leave the range of the dtype if a
-        cache kept them.
+        cache kept them. Both results may have a wider dtype.
         """
         return q, k
 

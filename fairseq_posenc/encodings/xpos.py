@@ -1,5 +1,7 @@
 """xPos: rotation with a decay of its own for every frequency."""
 
+import math
+
 import torch
 
 from fairseq_posenc.encodings.base import Flag, PositionEncoding
@@ -14,7 +16,9 @@ class XPos(PositionEncoding):
     with zeta_i = (2i/D + gamma) / (1 + gamma) for the pair of dimensions 2i and 2i + 1, and R as in RoPE.
 
     - Decoder: queries are scaled by zeta^((n - c)/B), keys by zeta^(-(m - c)/B). Any c gives the same scores; the
-      middle of the keys keeps both factors in range. Cached keys are not scaled, so that c may move.
+      middle of the keys keeps both factors in range. Cached keys are not scaled, so that c may move. Where the factors
+      alone would take half of the exponents that a dtype has (fp16: from 4,500 keys at once), scaled queries and keys
+      have the next wider one.
     - Encoder: that form would grow without bound towards the future. Here it decays in both directions, as
       zeta^(|n - m|/B), which the paper does not define. It is exact: the past and the future each factorise, and the
       sign of the distance chooses between their products.
@@ -67,6 +71,7 @@ class XPos(PositionEncoding):
         self.decays = decay != "none"
         # (D,): the exponent of a step of one position.
         self.keep_exact("log_decay", zeta.log().repeat_interleave(2) / scale_base)
+        self.steepest = -zeta.log().min().item() / scale_base
 
     @property
     def plain_products(self):
@@ -80,23 +85,31 @@ class XPos(PositionEncoding):
     def decay(self, q, k, q_columns, k_columns):
         if not (self.stack.causal and self.decays):
             return q, k
-        middle = (k_columns[0] + k_columns[-1]) / 2
-        return self._scaled(q, q_columns, middle, 1), self._scaled(k, k_columns, middle, -1)
+        middle, dtype = self._middle(k_columns, q.dtype)
+        return self._scaled(q, q_columns, middle, 1, dtype), self._scaled(k, k_columns, middle, -1, dtype)
 
     def scores(self, q, k, q_columns, k_columns):
         if self.plain_products:
             return super().scores(q, k, q_columns, k_columns)
-        middle = (k_columns[0] + k_columns[-1]) / 2
+        middle, dtype = self._middle(k_columns, q.dtype)
         past, future = (
-            self._scaled(q, q_columns, middle, sign) @ self._scaled(k, k_columns, middle, -sign).transpose(-2, -1)
+            self._scaled(q, q_columns, middle, sign, dtype)
+            @ self._scaled(k, k_columns, middle, -sign, dtype).transpose(-2, -1)
             for sign in (1, -1)
         )
         q_positions = torch.arange(q_columns.start, q_columns.stop, device=q.device).unsqueeze(1)
         k_positions = torch.arange(k_columns.start, k_columns.stop, device=q.device)
         return torch.where(k_positions <= q_positions, past, future)
 
-    def _scaled(self, x, columns, middle, sign):
-        """x (B, H, T, D) times zeta^(sign (column - middle) / B)."""
+    def _middle(self, columns, dtype):
+        """The middle of these columns, and the dtype from this one on that has room for the factors and for x."""
+        reach = self.steepest * (columns[-1] - columns[0]) / 2
+        wider = (torch.promote_types(dtype, other) for other in (dtype, torch.float32, torch.float64))
+        fits = (other for other in wider if reach <= math.log(torch.finfo(other).max) / 2)
+        return (columns[0] + columns[-1]) / 2, next(fits, torch.float64)
+
+    def _scaled(self, x, columns, middle, sign, dtype):
+        """x (B, H, T, D) times zeta^(sign (column - middle) / B), in ``dtype``."""
         positions = torch.arange(columns.start, columns.stop, device=x.device, dtype=torch.float64) - middle
         factors = torch.exp(sign * positions.unsqueeze(1) * self.log_decay)
-        return (x * factors.to(torch.promote_types(x.dtype, torch.float32))).to(x.dtype)
+        return (x * factors.to(torch.promote_types(dtype, torch.float32))).to(dtype)

@@ -1,14 +1,17 @@
 """Attention patterns: one pass, step by step, in slices and in blocks, against the whole masked matrix."""
 
+import copy
+
 import pytest
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from fairseq_posenc.attention import computation, patterns
 from fairseq_posenc.attention.patterns import FULL, Blockwise, Window, attention_pattern
-from fairseq_posenc.attention.self_attention import CAUSAL
+from fairseq_posenc.attention.self_attention import CAUSAL, SelfAttention
+from fairseq_posenc.encodings import Stack, encoding_class
 from fairseq_posenc.errors import InputError
-from tests.attention.reference import DIM, ENCODINGS, dense, padded, sees, self_attention
+from tests.attention.reference import DIM, ENCODINGS, HEADS, dense, padded, sees, self_attention
 
 #: Hooks compute in fp32 what follows from positions, and round it differently for queries and keys of another number.
 ATOL = 1e-7
@@ -247,6 +250,22 @@ def test_low_precision(name, pattern, dtype, narrow_blocks):
     assert one_pass(low, x, pattern).dtype == dtype
     mine, plain = (error.pow(2).mean().sqrt() for error in errors)
     assert mine <= 2 * plain
+
+
+@pytest.mark.parametrize("padding", [None, padded(64, (64, 50), True)], ids=["unpadded", "padded"])
+@pytest.mark.parametrize("need_weights", [False, True])
+def test_decay_beyond_the_range_of_fp16(padding, need_weights):
+    """At the ends of this text the factors of xPos, e^20 and e^-20, are no numbers of fp16."""
+    low = SelfAttention(DIM, HEADS).half().eval()
+    low.attach(encoding_class("xpos")(Stack(DIM, HEADS, causal=True), scale_base=2.0).half())
+    exact = copy.deepcopy(low).double()
+    x = random_text(64).half()
+    tokens = slice(None) if padding is None else ~padding.transpose(0, 1)
+    with torch.no_grad():
+        expected = dense(exact, x.double(), "full", padding)
+        out = low(x, x, x, padding, need_weights=need_weights, attn_mask=CAUSAL)[0]
+    assert out.dtype == torch.float16
+    torch.testing.assert_close(out[tokens].double(), expected[tokens], rtol=0, atol=2e-3)
 
 
 class Numbers(TorchDispatchMode):

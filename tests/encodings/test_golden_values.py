@@ -140,11 +140,22 @@ def test_xpos_decay_of_the_paper():
     torch.testing.assert_close((q * k[:, :, -1:])[0, 0, 0], torch.ones(8))
 
 
-def test_xpos_stays_in_range_of_fp16():
-    """Centred on the keys, both factors fit for twice as many positions as from their beginning."""
+@pytest.mark.parametrize(
+    ("length", "wanted"),
+    [(1024, torch.float16), (4096, torch.float16), (8192, torch.float32), (100_000, torch.float64)],
+)
+def test_xpos_stays_in_range_of_fp16(length, wanted):
+    """Scores at the smallest, a middle and the largest distance, all along the text."""
     encoding = build("xpos", heads=1, model_dim=64).half()
-    ones = torch.ones(1, 1, 8192, 64, dtype=torch.float16)
-    assert all(x.isfinite().all() for x in encoding.decay(ones, ones, range(8192), range(8192)))
+    generator = torch.Generator().manual_seed(0)
+    q, k = (torch.randn(1, 1, length, 64, generator=generator).half() for _ in range(2))
+    scaled_q, scaled_k = encoding.decay(q, k, range(length), range(length))
+    assert scaled_q.dtype == scaled_k.dtype == wanted
+    for distance in (0, length // 2, length - 1):
+        scores = (scaled_q[0, 0, distance:].double() * scaled_k[0, 0, : length - distance].double()).sum(1)
+        factors = torch.exp(distance * encoding.log_decay)
+        expected = (q[0, 0, distance:].double() * k[0, 0, : length - distance].double() * factors).sum(1)
+        torch.testing.assert_close(scores, expected, rtol=0, atol=0.02)
 
 
 @pytest.mark.parametrize(
