@@ -178,4 +178,4 @@ def test_numbers_from_positions_survive_low_precision(name, dtype):
     for hook in ("rotate", "decay"):
         expected = getattr(encoding, hook)(ones, ones, longest, longest)
         given = getattr(low, hook)(ones.to(dtype), ones.to(dtype), longest, longest)
-        assert all(torch.equal(a, b.to(dtype)) for a, b in zip(given, expected))
+        assert all(torch.equal(a, b.to(a.dtype)) for a, b in zip(given, expected))
