@@ -32,7 +32,8 @@ def test_forward_runs_the_batch_ten_times_and_changes_nothing(system):
     run()
     assert len(seen) == 10 and all(torch.equal(seen[0], other) for other in seen)
     assert seen[0].shape == (2, 5, 24) and not seen[0].requires_grad
-    assert all(torch.equal(before[name], value) for name, value in run.model.state_dict().items())
+    # A number that stock fairseq never writes may be NaN.
+    torch.testing.assert_close(dict(run.model.state_dict()), before, rtol=0, atol=0, equal_nan=True)
 
 
 def test_training_step_updates_the_model_and_keeps_no_gradients():

@@ -231,6 +231,15 @@ def test_broken_checkpoints(kind, message, data, checkpoint, broken, tmp_path, c
     assert not counted.calls and not out.exists()
 
 
+def test_memory_that_stock_fairseq_never_writes(data, checkpoint, tmp_path):
+    """Its sinusoids have a number that marks their type alone, and may be NaN."""
+    paths = [checkpoint("sinusoidal", arch="transformer_lm_gpt"), tmp_path / "unwritten.pt"]
+    change(*paths, **{"decoder.embed_positions._float_tensor": lambda number: number.fill_(math.nan)})
+    record = run(data, paths, tmp_path / "out.json", "--names", "a", "b", *PIECES[:-1], "16")
+    first, second = (cell["loss"] for cell in record["cells"])
+    assert first == second and math.isfinite(first)
+
+
 def test_another_dictionary(data, checkpoint, tmp_path, capsys):
     flags = ["--adaptive-input", "--adaptive-input-cutoff", "6,10", "--adaptive-input-factor", 2]
     for encoding, options in (("alibi", []), ("alibi", flags)):
