@@ -14,17 +14,13 @@ of the ratio to stock in the same round.
 
 from pathlib import Path
 
+from fairseq_posenc.cli.lists import words
 from fairseq_posenc.encodings import encoding_class, encoding_names
 from fairseq_posenc.errors import InputError
 from fairseq_posenc.provenance import check_json_target, provenance, write_json
 
 MEASURES = ("training", "generation", "forward", "memory")
 TASKS = ("translation", "language_modeling")
-
-
-def words(text):
-    """argparse type of lists with commas."""
-    return text.split(",")
 
 
 def add_arguments(parser):

@@ -11,21 +11,12 @@ process of its own: of the process on a CPU, of PyTorch on a GPU). An exponent o
 from pathlib import Path
 
 from fairseq_posenc.attention.patterns import attention_pattern
+from fairseq_posenc.cli.lists import numbers, words
 from fairseq_posenc.encodings import encoding_class
 from fairseq_posenc.errors import InputError
 from fairseq_posenc.provenance import check_json_target, provenance, write_json
 
 MEASURES = ("time", "memory")
-
-
-def words(text):
-    """argparse type of lists with commas."""
-    return text.split(",")
-
-
-def numbers(text):
-    """argparse type of whole numbers with commas."""
-    return [int(word) for word in words(text)]
 
 
 def add_arguments(parser):

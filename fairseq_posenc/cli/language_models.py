@@ -1,23 +1,10 @@
 """The options of every command that runs trained language models on a text."""
 
-import argparse
 import logging
 
+from fairseq_posenc.cli.lists import numbers, words
 from fairseq_posenc.errors import InputError
 from fairseq_posenc.provenance import check_json_target
-
-
-def numbers(text):
-    """argparse type of lists of numbers with commas."""
-    try:
-        return [int(word) for word in text.split(",")]
-    except ValueError:
-        raise argparse.ArgumentTypeError(f"{text}: give whole numbers with commas, such as 256,512,1024") from None
-
-
-def words(text):
-    """argparse type of lists with commas."""
-    return text.split(",")
 
 
 def add_model_arguments(parser, lengths, required=True):

@@ -11,19 +11,10 @@ as --src, the result records its longest sentence and the figure shows it.
   fairseq-posenc plot lengths.json --output lengths
 """
 
-import argparse
-
+from fairseq_posenc.cli.lists import numbers
 from fairseq_posenc.cli.translations import add_translation_arguments, check_json_argument, print_notes
 from fairseq_posenc.provenance import provenance, write_json
 from fairseq_posenc.scoring.lengths import BUCKETS, length_scores, text_table
-
-
-def limits(text):
-    """argparse type of --buckets: numbers with commas between them."""
-    try:
-        return [int(word) for word in text.split(",")]
-    except ValueError:
-        raise argparse.ArgumentTypeError(f"{text}: give numbers of words with commas, such as 10,20,30") from None
 
 
 def add_arguments(parser):
@@ -32,7 +23,7 @@ def add_arguments(parser):
     parser.add_argument(
         "--buckets",
         metavar="N,N",
-        type=limits,
+        type=numbers,
         default=list(BUCKETS),
         help=f"upper limits in words (default: {','.join(map(str, BUCKETS))})",
     )

@@ -17,9 +17,9 @@ from fairseq_posenc.cli.language_models import (
     add_model_arguments,
     check_model_arguments,
     check_positive,
-    numbers,
     text_and_loading,
 )
+from fairseq_posenc.cli.lists import numbers
 from fairseq_posenc.errors import InputError
 from fairseq_posenc.provenance import provenance, write_json
 
