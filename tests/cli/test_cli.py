@@ -64,7 +64,7 @@ def test_bench_measures_all_systems(tmp_path, capsys):
     assert result["kind"] == "cost" and "forward" not in result
     for part in ("training", "generation", "peak_memory_bytes"):
         assert list(result[part]) == ["stock", "posnet-embed"]
-    assert result["training"]["stock"]["ratio_to_stock"] == 1
+    assert result["training"]["stock"]["ratio_to_stock"] == 1 and result["workload"]["beam"] == 2
     assert result["workload"]["length"] == 3 and result["versions"]["fairseq"] == "0.12.2"
     assert "posnet-embed" in capsys.readouterr().out
 
@@ -75,6 +75,7 @@ def test_bench_of_forward_passes_alone(tmp_path, capsys):
     assert main(words) == 0
     result = json.loads(out.read_text())
     assert not {"training", "generation", "peak_memory_bytes"} & set(result)
+    assert result["workload"]["beam"] is None
     for system in ("stock", "shaw"):
         measured = result["forward"][system]
         first, third = measured["quartiles"]

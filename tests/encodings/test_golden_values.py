@@ -158,6 +158,16 @@ def test_xpos_stays_in_range_of_fp16(length, wanted):
         torch.testing.assert_close(scores, expected, rtol=0, atol=0.02)
 
 
+def test_xpos_of_an_encoder_stays_in_range_of_fp16():
+    """At the ends of this text the factors, e^20 and e^-20, are no numbers of fp16."""
+    encoding = build("xpos", heads=1, model_dim=64, causal=False, scale_base=2.0).half()
+    q, k = (torch.randn(1, 1, 64, 64, generator=torch.Generator().manual_seed(seed)).half() for seed in (0, 1))
+    scores = encoding.scores(q, k, range(64), range(64))[0, 0]
+    for n, m in [(0, 0), (63, 63), (63, 0), (0, 63), (10, 12), (50, 47)]:
+        expected = (q[0, 0, n].double() * k[0, 0, m].double() * torch.exp(abs(n - m) * encoding.log_decay)).sum()
+        assert scores[n, m].item() == pytest.approx(expected.item(), abs=1e-3)
+
+
 @pytest.mark.parametrize(
     ("name", "options", "parts"),
     [
