@@ -10,17 +10,20 @@ from fairseq_posenc.encodings.relative import RelativeBias
 from fairseq_posenc.errors import InputError
 
 
+#: All numbers of a network start around this standard deviation (weights) or at it (biases), as in the authors' code.
+START = 0.1
+
+
 class HeadNetworks(nn.Module):
-    """One network 1 -> hidden -> hidden -> 1 a head: sigmoid and dropout after each hidden layer."""
+    """One network 1 -> hidden -> hidden -> 1 per head: a sigmoid after each hidden layer, dropout after the first."""
 
     def __init__(self, heads, sizes, dropout):
         super().__init__()
         widths = [1, *sizes, 1]
         self.weights = nn.ParameterList(torch.empty(heads, *shape) for shape in zip(widths, widths[1:]))
-        self.biases = nn.ParameterList(torch.zeros(heads, 1, width) for width in widths[1:])
+        self.biases = nn.ParameterList(torch.full((heads, 1, width), START) for width in widths[1:])
         for weight in self.weights:
-            for of_head in weight:
-                nn.init.xavier_uniform_(of_head)
+            nn.init.trunc_normal_(weight, std=START, a=-2 * START, b=2 * START)
         self.dropout = dropout
 
     def forward(self, x):
@@ -30,7 +33,9 @@ class HeadNetworks(nn.Module):
         for layer, (weight, bias) in enumerate(zip(self.weights, self.biases)):
             x = torch.baddbmm(bias.float(), x, weight.float())
             if layer < last:
-                x = F.dropout(torch.sigmoid(x), self.dropout, self.training)
+                x = torch.sigmoid(x)
+            if layer == 0:
+                x = F.dropout(x, self.dropout, self.training)
         return x.squeeze(-1)
 
 
@@ -39,7 +44,10 @@ class AdaptiveT5(RelativeBias):
     """``bias = network(f)``, with f = 1 - exp(-rate |distance|) between 0 and 1 (Wu et al. 2021).
 
     Every head has a learned rate and a network of two small hidden layers for each direction; distance 0 belongs to
-    the past. Rates are ReLU(a)/256 with a uniform in (1, 15) at the start. Encoder and decoder have their own.
+    the past. Rates are ReLU(a)/256. Encoder and decoder have their own.
+
+    As in the authors' code, a starts uniform in (1, 15), weights from a normal distribution of standard deviation 0.1
+    cut off at twice that, biases at 0.1, and dropout follows the first hidden layer only.
 
     ``layers``: the authors' code has the bias in the first layer alone by default ("first"); their paper speaks of
     every attention layer ("shared" or "separate" parameters).
@@ -55,7 +63,7 @@ class AdaptiveT5(RelativeBias):
     flags = {
         "hidden": Flag("--adaptive-t5-hidden", "width of the first hidden layer"),
         "second_hidden": Flag("--adaptive-t5-second-hidden", "width of the second hidden layer"),
-        "dropout": Flag("--adaptive-t5-dropout", "dropout inside the network"),
+        "dropout": Flag("--adaptive-t5-dropout", "dropout after the first hidden layer"),
         "layers": Flag(
             "--adaptive-t5-layers",
             "in the first layer alone (the authors' code), or in all, with common parameters or their own",

@@ -8,25 +8,28 @@ from fairseq_posenc.encodings.base import Flag
 from fairseq_posenc.encodings.registry import register_encoding
 from fairseq_posenc.encodings.relative import RelativeBias
 
-#: Starting values are kept this far from the ends of their ranges.
+#: Starting values are kept this share of their range away from its ends.
 MARGIN = 0.01
 
 
 class Kerple(RelativeBias):
     """Two learned parameters a head, r1 > 0 and r2 > 0.
 
-    At the start r1 is uniform in (0, 2) and r2 in (0, 1), as in the authors' code, which then clamps the parameters in
-    place at every step. Here they are functions of free parameters that cannot leave their ranges: softplus, or
-    2 sigmoid where 2 is the upper limit. In the encoder the distance is absolute.
+    At the start r1 and r2 are uniform between 0 and ``starts``, as in the authors' code, which then clamps the
+    parameters in place at every step. Here they are functions of free parameters that cannot leave their ranges:
+    softplus, or 2 sigmoid where 2 is the upper limit. In the encoder the distance is absolute.
     """
 
     source = "Chi et al. 2022 (NeurIPS), KERPLE; compared in Chi et al. 2023 (ACL), Table 3"
+    #: The upper ends of r1 and r2 at the start.
+    starts: tuple[float, float]
 
     def __init__(self, stack):
         super().__init__(stack)
         uniform = torch.rand(2, stack.heads, 1).clamp(MARGIN, 1 - MARGIN)
-        self.free_r1 = nn.Parameter(inverse_softplus(2 * uniform[0]))
-        self.free_r2 = nn.Parameter(self.free(uniform[1]))
+        r1, r2 = (end * numbers for end, numbers in zip(self.starts, uniform))
+        self.free_r1 = nn.Parameter(inverse_softplus(r1))
+        self.free_r2 = nn.Parameter(self.free(r2))
 
     @property
     def r1(self):
@@ -57,6 +60,7 @@ class KerpleLog(Kerple):
 
     summary = "logarithmic penalty with two learned numbers a head"
     flags = {"layers": layers_flag("--kerple-log-layers")}
+    starts = (2, 1)
 
     def __init__(self, stack, layers: str = "shared"):
         super().__init__(stack)
@@ -83,6 +87,7 @@ class KerplePower(Kerple):
 
     summary = "power-law penalty with two learned numbers a head"
     flags = {"layers": layers_flag("--kerple-power-layers")}
+    starts = (1, 2)
 
     def __init__(self, stack, layers: str = "shared"):
         super().__init__(stack)

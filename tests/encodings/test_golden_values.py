@@ -112,9 +112,11 @@ def test_t5_buckets_at_their_edges():
 def test_kerple_starts_in_its_range_and_cannot_leave_it():
     torch.manual_seed(3)
     log, power = build("kerple-log", 500, 500), build("kerple-power", 500, 500)
-    for encoding in (log, power):
-        assert 0.01 < encoding.r1.min() < 0.1 and 1.9 < encoding.r1.max() < 2
-        assert 0.009 < encoding.r2.min() < 0.05 and 0.95 < encoding.r2.max() < 1
+    # The authors' classes: the factor of the power form starts below 1, its exponent below 2; the log form has it the
+    # other way round.
+    for encoding, below_2, below_1 in ((log, log.r1, log.r2), (power, power.r2, power.r1)):
+        assert 0.01 < below_2.min() < 0.1 and 1.9 < below_2.max() < 2
+        assert 0.009 < below_1.min() < 0.05 and 0.95 < below_1.max() < 1
         with torch.no_grad():
             encoding.free_r1.fill_(-50.0)
             encoding.free_r2.fill_(50.0)
@@ -128,6 +130,27 @@ def test_adaptive_t5_rates_start_between_1_and_15():
     for rate in encoding.rates.values():
         assert 1 < rate.min() < 1.5 and 14.5 < rate.max() < 15
     assert [tuple(weight.shape[1:]) for weight in encoding.networks["past"].weights] == [(1, 16), (16, 4), (4, 1)]
+
+
+def test_adaptive_t5_networks_start_as_its_authors_have_them():
+    """Weights: a normal distribution of deviation 0.1, cut off at 0.2 (which leaves 0.088); biases: 0.1."""
+    torch.manual_seed(3)
+    network = build("adaptive-t5", 500, 500).networks["past"]
+    for weight, bias in zip(network.weights, network.biases):
+        assert weight.abs().max() <= 0.2 and (bias == 0.1).all()
+        assert weight.std().item() == pytest.approx(0.088, abs=0.008) and abs(weight.mean()) < 0.015
+
+
+def test_adaptive_t5_drops_out_after_the_first_hidden_layer_only():
+    """With weights of 0 from the first hidden layer on, what it drops cannot be seen, so the bias stays the same."""
+    encoding = build("adaptive-t5", 8, 64, dropout=0.5).train()
+    network = encoding.networks["past"]
+    distances = torch.arange(50)
+    assert not torch.equal(encoding.by_distance(distances), encoding.by_distance(distances))
+    with torch.no_grad():
+        network.weights[1].zero_()
+        network.weights[2].fill_(1.0)
+    assert torch.equal(encoding.by_distance(distances), encoding.by_distance(distances))
 
 
 def test_xpos_decay_of_the_paper():
