@@ -29,8 +29,11 @@ class T5(RelativeBias):
     """``bias = W[bucket(distance), head]`` (Raffel et al. 2020, section 2.1).
 
     In the decoder all buckets are for the past; in the encoder half of them are for keys in the future. Encoder and
-    decoder have tables of their own; within each, all layers share one. It starts from a normal distribution with
-    standard deviation 1/sqrt(C).
+    decoder have tables of their own; within each, all layers share one.
+
+    W (buckets, H) starts Xavier-uniform, as in the authors' code (and in T5X; GPT-NeoX, in which the Sandwich paper's
+    models were trained, has Xavier-normal). Hugging Face's T5 starts much lower, with a standard deviation of
+    1/sqrt(C).
 
     T5 has no 1/sqrt(D) in its attention. Here, as in every model of this project, the scores keep it, and the bias is
     added after it.
@@ -60,7 +63,7 @@ class T5(RelativeBias):
             )
         self.max_distance = max_distance
         self.weight = nn.Parameter(torch.empty(buckets, stack.heads))
-        nn.init.normal_(self.weight, std=stack.model_dim**-0.5)
+        nn.init.xavier_uniform_(self.weight)
 
     def by_distance(self, distances):
         past = bucket_of(distances.clamp(min=0), self.buckets, self.max_distance)

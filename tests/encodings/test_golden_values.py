@@ -109,6 +109,15 @@ def test_t5_buckets_at_their_edges():
         assert bias[i, j] == t5_bucket(abs(i - j), 16, 128) + (16 if j > i else 0)
 
 
+def test_t5_starts_xavier_uniform():
+    """As its authors' code: uniform up to sqrt(6 / (buckets + heads)), whatever the width of the model."""
+    torch.manual_seed(3)
+    weight = build("t5", heads=16, model_dim=1024).weight
+    limit = math.sqrt(6 / (32 + 16))
+    assert 0.95 * limit < weight.max() <= limit and -limit <= weight.min() < -0.95 * limit
+    assert weight.std().item() == pytest.approx(limit / math.sqrt(3), rel=0.1)
+
+
 def test_kerple_starts_in_its_range_and_cannot_leave_it():
     torch.manual_seed(3)
     log, power = build("kerple-log", 500, 500), build("kerple-power", 500, 500)
