@@ -5,10 +5,10 @@ from torch import nn
 from torch.nn import functional as F
 
 from fairseq_posenc.encodings.base import FIRST, SEPARATE, SHARED, Flag
+from fairseq_posenc.encodings.dropout import Dropout
 from fairseq_posenc.encodings.registry import register_encoding
 from fairseq_posenc.encodings.relative import RelativeBias
 from fairseq_posenc.errors import InputError
-
 
 #: All numbers of a network start around this standard deviation (weights) or at it (biases), as in the authors' code.
 START = 0.1
@@ -18,6 +18,7 @@ class HeadNetworks(nn.Module):
     """One network 1 -> hidden -> hidden -> 1 per head: a sigmoid after each hidden layer, dropout after the first."""
 
     def __init__(self, heads, sizes, dropout):
+        """``dropout``: a module."""
         super().__init__()
         widths = [1, *sizes, 1]
         self.weights = nn.ParameterList(torch.empty(heads, *shape) for shape in zip(widths, widths[1:]))
@@ -35,7 +36,7 @@ class HeadNetworks(nn.Module):
             if layer < last:
                 x = torch.sigmoid(x)
             if layer == 0:
-                x = F.dropout(x, self.dropout, self.training)
+                x = self.dropout(x)
         return x.squeeze(-1)
 
 
@@ -80,7 +81,10 @@ class AdaptiveT5(RelativeBias):
             raise InputError(f"--adaptive-t5-dropout must be in [0, 1), but is {dropout}")
         directions = ["past"] if stack.causal else ["past", "future"]
         self.networks = nn.ModuleDict(
-            {d: HeadNetworks(stack.heads, (hidden, second_hidden), dropout) for d in directions}
+            {
+                d: HeadNetworks(stack.heads, (hidden, second_hidden), Dropout(dropout, type(self).__name__))
+                for d in directions
+            }
         )
         self.rates = nn.ParameterDict(
             {d: nn.Parameter(torch.empty(stack.heads, 1).uniform_(1, 15)) for d in directions}

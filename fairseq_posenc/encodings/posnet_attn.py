@@ -5,6 +5,7 @@ from torch import nn
 from torch.nn import functional as F
 
 from fairseq_posenc.encodings.base import SEPARATE, SHARED, Flag, PositionEncoding
+from fairseq_posenc.encodings.dropout import Dropout
 from fairseq_posenc.encodings.positional_kernels import PositionalKernels
 from fairseq_posenc.encodings.registry import register_encoding
 from fairseq_posenc.errors import InputError
@@ -75,7 +76,7 @@ class PosNetAttn(PositionEncoding):
             PositionalKernels(max_positions, head_dim, initialization, beyond, "--posnet-attn")
             for _ in range(stack.heads if heads == "separate" else 1)
         )
-        self.dropout = nn.Dropout(dropout)
+        self.dropout = Dropout(dropout, type(self).__name__)
 
     @classmethod
     def shared_by_encoder_and_decoder(cls, options):

@@ -3,6 +3,7 @@
 from torch import nn
 
 from fairseq_posenc.encodings.base import AFTER_DROPOUT, Flag, PositionEncoding
+from fairseq_posenc.encodings.dropout import Dropout
 from fairseq_posenc.encodings.positional_kernels import PositionalKernels
 from fairseq_posenc.encodings.registry import register_encoding
 from fairseq_posenc.errors import InputError
@@ -81,7 +82,7 @@ class PosNetEmbed(PositionEncoding):
         self.reduce = nn.Linear(stack.model_dim, kernel_dim, bias=False)
         self.kernels = PositionalKernels(max_positions, kernel_dim, initialization, beyond, "--posnet")
         self.expand = nn.Linear(kernel_dim, stack.model_dim, bias=False)
-        self.dropout = nn.Dropout(dropout)
+        self.dropout = Dropout(dropout, type(self).__name__)
         nn.init.xavier_normal_(self.reduce.weight)
         nn.init.xavier_normal_(self.expand.weight)
 

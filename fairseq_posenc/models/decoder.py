@@ -5,7 +5,7 @@ from fairseq.models.transformer import TransformerDecoderBase
 from fairseq_posenc.attention.self_attention import CAUSAL, one_pass
 from fairseq_posenc.encodings.base import AFTER_DROPOUT, BEFORE_DROPOUT
 from fairseq_posenc.encodings.positions import token_positions
-from fairseq_posenc.models.layers import DecoderLayer, wrap_layer
+from fairseq_posenc.models.layers import DecoderLayer, name_dropouts, wrap_layer
 from fairseq_posenc.models.stack import (
     drop_stock_tables,
     install_encodings,
@@ -20,6 +20,7 @@ class Decoder(TransformerDecoderBase):
 
     def __init__(self, cfg, dictionary, embed_tokens, encodings, no_encoder_attn=False, output_projection=None):
         super().__init__(without_stock_positions(cfg), dictionary, embed_tokens, no_encoder_attn, output_projection)
+        name_dropouts(self, "TransformerDecoder")
         self.cfg = cfg
         install_encodings(self, encodings)
 

@@ -5,7 +5,7 @@ from fairseq.models.transformer import TransformerEncoderBase
 from fairseq_posenc.attention.self_attention import one_pass
 from fairseq_posenc.encodings.base import AFTER_DROPOUT, BEFORE_DROPOUT
 from fairseq_posenc.encodings.positions import token_positions
-from fairseq_posenc.models.layers import EncoderLayer, wrap_layer
+from fairseq_posenc.models.layers import EncoderLayer, name_dropouts, wrap_layer
 from fairseq_posenc.models.stack import (
     drop_stock_tables,
     install_encodings,
@@ -24,6 +24,7 @@ class Encoder(TransformerEncoderBase):
 
     def __init__(self, cfg, dictionary, embed_tokens, encodings, return_fc=False):
         super().__init__(without_stock_positions(cfg), dictionary, embed_tokens, return_fc)
+        name_dropouts(self, "TransformerEncoder")
         self.cfg = cfg
         install_encodings(self, encodings)
 
