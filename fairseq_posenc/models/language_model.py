@@ -29,6 +29,7 @@ from fairseq_posenc.models.checks import (
 )
 from fairseq_posenc.models.decoder import Decoder
 from fairseq_posenc.models.options import add_encoding_flags, add_pattern_flags, settle_options
+from fairseq_posenc.models.pruning import drop_encodings_of_pruned_layers, prune_encodings
 from fairseq_posenc.models.stack import build_encodings, self_attentions
 
 SIDES = ("decoder",)
@@ -106,6 +107,8 @@ class PositionEncodingLanguageModel(TransformerLanguageModel):
         pattern = settle_pattern(args)
         check_layers(args, SIDES)
         check_adaptive(args, len(task.source_dictionary))
+        drop_encodings_of_pruned_layers(args, SIDES)
+        args.position_encoding = args.decoder_position_encoding
         if args.decoder_layers_to_keep:
             args.decoder_layers = len(args.decoder_layers_to_keep.split(","))
         if getattr(args, "max_target_positions", None) is None:
@@ -123,6 +126,7 @@ class PositionEncodingLanguageModel(TransformerLanguageModel):
 
     def load_state_dict(self, state_dict, strict=True, model_cfg=None, args=None):
         check_checkpoint(self, state_dict)
+        prune_encodings(self, state_dict, model_cfg or args, SIDES)
         return super().load_state_dict(state_dict, strict, model_cfg, args)
 
 

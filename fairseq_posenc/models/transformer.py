@@ -16,6 +16,7 @@ from fairseq_posenc.models.checks import check_checkpoint, check_layers, check_s
 from fairseq_posenc.models.decoder import Decoder
 from fairseq_posenc.models.encoder import Encoder
 from fairseq_posenc.models.options import add_encoding_flags, encoding_options, settle_options
+from fairseq_posenc.models.pruning import drop_encodings_of_pruned_layers, prune_encodings
 from fairseq_posenc.models.stack import build_encodings, install_encodings
 
 SIDES = ("encoder", "decoder")
@@ -49,6 +50,7 @@ class PositionEncodingTransformer(TransformerModel):
         base_architecture(args)
         settle_encodings(args)
         check_layers(args, SIDES)
+        drop_encodings_of_pruned_layers(args, SIDES)
         model = super().build_model(args, task)
         encoder, decoder = model.encoder, model.decoder
         if shares_encoding(args):
@@ -74,6 +76,7 @@ class PositionEncodingTransformer(TransformerModel):
 
     def load_state_dict(self, state_dict, strict=True, model_cfg=None, args=None):
         check_checkpoint(self, state_dict)
+        prune_encodings(self, state_dict, model_cfg or args, SIDES)
         return super().load_state_dict(state_dict, strict, model_cfg, args)
 
 
