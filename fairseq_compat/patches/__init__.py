@@ -8,6 +8,7 @@ from fairseq_compat.patches import (
     encoder,
     language_models,
     numpy_names,
+    overrides,
 )
 
 __all__ = [
@@ -18,4 +19,5 @@ __all__ = [
     "encoder",
     "language_models",
     "numpy_names",
+    "overrides",
 ]

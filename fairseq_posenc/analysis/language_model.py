@@ -153,8 +153,7 @@ class LanguageModel:
         if not self.is_ours:
             raise InputError(
                 f"{self.path} is a model of stock fairseq, which has no attention patterns and no access to scores; "
-                "read it as one of this package: --model-overrides \"{'model': {'arch': 'transformer_lm_ENCODING_"
-                "SIZE', '_name': 'transformer_lm_ENCODING_SIZE'}}\""
+                "read it as one of this package: --model-overrides \"{'arch': 'transformer_lm_ENCODING_SIZE'}\""
             )
         return self_attentions(self.decoder)
 

@@ -199,6 +199,13 @@ def length_buckets(**variables):
     return python(code, **variables)
 
 
+def validate_with_another_architecture(data, checkpoint, **variables):
+    """Architectures of one model, the same but for the sizes, which the checkpoint names."""
+    overrides = repr({"arch": "transformer_wmt_en_de", "_name": "transformer_wmt_en_de"})
+    options = ("--path", checkpoint, "--valid-subset", "test", "--batch-size", "20", "--model-overrides", overrides)
+    return fairseq("validate", data, *options, "--task", "translation", **variables)
+
+
 # What a PyTorch without a GPU says, built without and with CUDA.
 NO_GPU = ("CUDA", "NVIDIA driver")
 # patch -> (check, what the user reads without the patch, or one of several things)
@@ -222,6 +229,7 @@ CHECKS = {
     "plain_torch_version": (build_encoder_with_a_vendor_build, "invalid literal for int()"),
     "numpy_removed_names": (blocks_of_sentences, "has no attribute 'compat'"),
     "numpy_percentile": (length_buckets, "interpolation"),
+    "architecture_override": (validate_with_another_architecture, "Could not infer task type"),
     "eval_lm_skips_silently": (evaluate_what_is_too_long, "Perplexity: 1.00"),
 }
 

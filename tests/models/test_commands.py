@@ -177,22 +177,54 @@ def test_low_precision_training(corpus, tmp_path, precision):
     assert all(float(loss) < 20 for loss in re.findall(r"\| loss ([\d.]+)", log))
 
 
-def test_stock_checkpoint_generates_with_ours(corpus, tmp_path):
-    """A checkpoint of stock fairseq-train, read as our architecture, and the other way round."""
-    words = small_flags("sinusoidal")
+@pytest.fixture(scope="module")
+def both(corpus, tmp_path_factory):
+    """[(checkpoint, the other architecture)]: of stock fairseq and ours, of ours and stock fairseq's."""
+    folder, words = tmp_path_factory.mktemp("both"), small_flags("sinusoidal")
     arguments = [corpus, *TRAINING, *words, "--max-update", 6]
-    run(BIN / "fairseq-train", *arguments, "--arch", "transformer_iwslt_de_en", "--save-dir", tmp_path / "stock")
-    train(corpus, tmp_path / "ours", architecture("sinusoidal"), *words, "--max-update", 6)
-    for folder, arch in (("stock", architecture("sinusoidal")), ("ours", "transformer_iwslt_de_en")):
-        path = tmp_path / folder / "checkpoint_last.pt"
+    run(BIN / "fairseq-train", *arguments, "--arch", "transformer_iwslt_de_en", "--save-dir", folder / "stock")
+    train(corpus, folder / "ours", architecture("sinusoidal"), *words, "--max-update", 6)
+    pairs = (("stock", architecture("sinusoidal")), ("ours", "transformer_iwslt_de_en"))
+    return [(folder / name / "checkpoint_last.pt", arch) for name, arch in pairs]
+
+
+@pytest.mark.parametrize("names", [("arch",), ("arch", "_name")])
+def test_stock_checkpoint_generates_with_ours(corpus, both, names):
+    """A checkpoint of stock fairseq-train, read as our architecture, and the other way round."""
+    for path, arch in both:
         generate = [corpus, "--path", path, "--beam", 2]
         own = stock("fairseq-generate", *generate)
-        other = stock("fairseq-generate", *generate, "--model-overrides", repr({"arch": arch, "_name": arch}))
+        other = stock("fairseq-generate", *generate, "--model-overrides", repr(dict.fromkeys(names, arch)))
         hypotheses = [re.findall(r"^(H-\d+)\t(\S+)\t(.*)$", out, re.M) for out in (own, other)]
         assert len(hypotheses[0]) == 20
         for (i, score, text), (j, other_score, other_text) in zip(*hypotheses):
             assert (i, text) == (j, other_text)
             assert float(score) == pytest.approx(float(other_score), abs=1e-4)
+
+
+def test_stock_checkpoint_validates_with_ours(corpus, both):
+    for path, arch in both:
+        words = [corpus, "--path", path, "--valid-subset", "test", "--max-tokens", 400, "--task", "translation"]
+        own = stock("fairseq-validate", *words)
+        other = stock("fairseq-validate", *words, "--model-overrides", repr({"arch": arch}))
+        losses = [re.search(r"\| test \|.*\| loss ([\d.]+)", out).group(1) for out in (own, other)]
+        assert losses[0] == losses[1]
+
+
+def test_stock_checkpoint_by_from_pretrained(corpus, both):
+    for path, arch in both:
+        where = str(path.parent), path.name, str(corpus)
+        stock_model = PositionEncodingTransformer.from_pretrained(*where)
+        ours = PositionEncodingTransformer.from_pretrained(*where, arch=arch, user_dir=str(ROOT / "fairseq_posenc"))
+        assert {isinstance(hub.models[0], PositionEncodingTransformer) for hub in (stock_model, ours)} == {True, False}
+        sentences = ["w1 w2 w3", "w5 w4"]
+        assert stock_model.translate(sentences, beam=2) == ours.translate(sentences, beam=2)
+
+
+def test_an_unknown_architecture_is_one_line(corpus, both):
+    overrides = ["--model-overrides", repr({"arch": "transformer_sinusoidl_iwslt_de_en"})]
+    out = stock("fairseq-generate", corpus, "--path", both[0][0], *overrides, status=2)
+    assert "did you mean transformer_sinusoidal_iwslt_de_en?" in one_line(out)
 
 
 def test_bad_input_of_training_is_one_line(corpus, tmp_path):

@@ -1,0 +1,58 @@
+"""``--model-overrides`` with another architecture."""
+
+import difflib
+import functools
+
+from fairseq_compat.registry import patch
+
+
+class ArchitectureError(ValueError):
+    """An architecture in --model-overrides that is not registered; the message is one line with the cure."""
+
+    one_line = True
+
+
+def _known(name):
+    """``name``, if it is a registered architecture. Raises ArchitectureError."""
+    from fairseq.models import ARCH_MODEL_REGISTRY
+
+    if name not in ARCH_MODEL_REGISTRY:
+        near = difflib.get_close_matches(str(name), ARCH_MODEL_REGISTRY, n=1, cutoff=0.5)
+        hint = f" (did you mean {near[0]}?)" if near else ""
+        raise ArchitectureError(
+            f"--model-overrides: unknown architecture {name!r}{hint}; a plugin's architectures need its --user-dir"
+        )
+    return name
+
+
+def _rename(model, name):
+    from argparse import Namespace
+
+    from omegaconf import open_dict
+
+    if isinstance(model, Namespace):
+        model._name = name
+    else:
+        with open_dict(model):
+            model._name = name
+
+
+@patch(
+    "architecture_override",
+    "fairseq.checkpoint_utils",
+    fault="--model-overrides {'arch': NAME}: ignored; with '_name' too: Could not infer task type",
+    since="fairseq 0.10, with its configuration files",
+)
+def architecture_override(module):
+    """Build the model that ``arch`` names, and leave the names of task, criterion, tokenizer and the others alone."""
+    stock = module.overwrite_args_by_name
+
+    @functools.wraps(stock)
+    def overwrite_args_by_name(cfg, overrides):
+        # "_name" alone is what one had to write where "arch" is ignored.
+        name = overrides.get("arch") or overrides.get("_name")
+        stock(cfg, {key: value for key, value in overrides.items() if key != "_name"})
+        if name is not None and cfg.get("model") is not None:
+            _rename(cfg.model, _known(name))
+
+    module.overwrite_args_by_name = overwrite_args_by_name
