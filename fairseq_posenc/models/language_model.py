@@ -2,7 +2,6 @@
 
 import ast
 import dataclasses
-from argparse import Namespace
 
 from fairseq.dataclass.utils import gen_parser_from_dataclass
 from fairseq.models import register_model, register_model_architecture
@@ -15,7 +14,6 @@ from fairseq.models.transformer_lm import (
     transformer_lm_baevski_wiki103,
 )
 from fairseq.modules import AdaptiveInput, CharacterTokenEmbedder
-from omegaconf import OmegaConf
 
 from fairseq_posenc.attention.patterns import FULL, attention_pattern
 from fairseq_posenc.encodings import encoding_class
@@ -28,7 +26,7 @@ from fairseq_posenc.models.checks import (
     check_stock_flags,
 )
 from fairseq_posenc.models.decoder import Decoder
-from fairseq_posenc.models.options import add_encoding_flags, add_pattern_flags, settle_options
+from fairseq_posenc.models.options import add_encoding_flags, add_pattern_flags, plain_settings, settle_options
 from fairseq_posenc.models.pruning import drop_encodings_of_pruned_layers, prune_encodings
 from fairseq_posenc.models.stack import build_encodings, self_attentions
 
@@ -99,8 +97,7 @@ class PositionEncodingLanguageModel(TransformerLanguageModel):
 
     @classmethod
     def build_model(cls, args, task):
-        if OmegaConf.is_config(args):  # what a checkpoint of stock fairseq holds
-            args = Namespace(**OmegaConf.to_container(args, enum_to_str=True))
+        args = plain_settings(args)
         base_lm_architecture(args)
         settle_stock_flags(args)
         settle_encoding(args)

@@ -2,6 +2,9 @@
 
 import argparse
 import inspect
+from argparse import Namespace
+
+from omegaconf import OmegaConf
 
 from fairseq_posenc.attention.patterns import attention_pattern
 from fairseq_posenc.encodings import encoding_class, encoding_names
@@ -72,6 +75,11 @@ def add_pattern_flags(parser):
         metavar="N",
         help="step by step, as in generation, attend to the newest N tokens only (default: to all of the pattern)",
     )
+
+
+def plain_settings(args):
+    """Settings as a Namespace: of Hydra, and in checkpoints of stock fairseq, they are a configuration object."""
+    return Namespace(**OmegaConf.to_container(args, enum_to_str=True)) if OmegaConf.is_config(args) else args
 
 
 def settle_options(args, used):

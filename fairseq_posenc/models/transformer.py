@@ -15,7 +15,7 @@ from fairseq_posenc.models.architectures import register_architectures
 from fairseq_posenc.models.checks import check_checkpoint, check_layers, check_stock_flags
 from fairseq_posenc.models.decoder import Decoder
 from fairseq_posenc.models.encoder import Encoder
-from fairseq_posenc.models.options import add_encoding_flags, encoding_options, settle_options
+from fairseq_posenc.models.options import add_encoding_flags, encoding_options, plain_settings, settle_options
 from fairseq_posenc.models.pruning import drop_encodings_of_pruned_layers, prune_encodings
 from fairseq_posenc.models.stack import build_encodings, install_encodings
 
@@ -47,6 +47,7 @@ class PositionEncodingTransformer(TransformerModel):
 
     @classmethod
     def build_model(cls, args, task):
+        args = plain_settings(args)
         base_architecture(args)
         settle_encodings(args)
         check_layers(args, SIDES)

@@ -7,10 +7,11 @@ from pathlib import Path
 import pytest
 import torch
 from fairseq import checkpoint_utils
+from omegaconf import OmegaConf
 
 from fairseq_posenc.encodings import encoding_class, encoding_names
 from fairseq_posenc.models.transformer import PositionEncodingTransformer
-from tests.models.build import architecture, small_flags
+from tests.models.build import SMALL, architecture, small_flags
 from tests.models.conftest import BIN, ROOT, one_line, run, stock
 
 TRAINING = (
@@ -225,6 +226,37 @@ def test_an_unknown_architecture_is_one_line(corpus, both):
     overrides = ["--model-overrides", repr({"arch": "transformer_sinusoidl_iwslt_de_en"})]
     out = stock("fairseq-generate", corpus, "--path", both[0][0], *overrides, status=2)
     assert "did you mean transformer_sinusoidal_iwslt_de_en?" in one_line(out)
+
+
+def test_hydra_training(corpus, tmp_path):
+    """fairseq-hydra-train keeps the options of an encoding, and the stock commands read what it leaves."""
+    model = {
+        "_name": architecture("shaw"),
+        "shaw_clip": 4,
+        **{flag.lstrip("-").replace("-", "_"): value for flag, value in SMALL.items()},
+        "share_all_embeddings": True,
+    }
+    config = {
+        "common": {"user_dir": str(ROOT / "fairseq_posenc"), "no_progress_bar": True},
+        "task": {"_name": "translation", "data": str(corpus)},
+        "model": model,
+        "criterion": {"_name": "cross_entropy"},
+        "optimizer": {"_name": "adam"},
+        "lr_scheduler": {"_name": "fixed"},
+        "dataset": {"max_tokens": 400},
+        "optimization": {"max_update": 4, "lr": [0.003]},
+        "checkpoint": {"save_dir": str(tmp_path)},
+    }
+    OmegaConf.save(OmegaConf.create(config), tmp_path / "shaw.yaml")
+    command = [BIN / "fairseq-hydra-train", "--config-dir", tmp_path, "--config-name", "shaw"]
+    run(*command, f"hydra.run.dir={tmp_path}")
+    log = (tmp_path / "hydra_train.log").read_text()
+    assert "num_updates 4" in log
+    model, _ = load(tmp_path / "checkpoint_last.pt", corpus)
+    assert isinstance(model, PositionEncodingTransformer)
+    assert model.decoder.embed_positions.keys.shape == (5, 8)
+    out = stock("fairseq-generate", corpus, "--path", tmp_path / "checkpoint_last.pt", "--beam", 2)
+    assert len(re.findall(r"^H-", out, re.M)) == 20
 
 
 def test_bad_input_of_training_is_one_line(corpus, tmp_path):
