@@ -33,8 +33,16 @@ class PositionEncodingTransformer(TransformerModel):
     """fairseq's Transformer with a choice of positional encodings.
 
     With ``--position-encoding sinusoidal`` or ``learned`` it is the stock model, weight for weight and output for
-    output, less the unused copies of weights in the stock encoder.
+    output, without the unused copies of weights in the stock encoder.
+
+    With ``--alignment-layer``, ``--alignment-heads`` and ``--full-context-alignment`` it is trained on alignments as
+    stock fairseq's ``transformer_align`` (Garg et al. 2019).
     """
+
+    def __init__(self, args, encoder, decoder):
+        super().__init__(args, encoder, decoder)
+        self.alignment_layer, self.alignment_heads = args.alignment_layer, args.alignment_heads
+        self.full_context_alignment = args.full_context_alignment
 
     @classmethod
     def hub_models(cls):
@@ -44,6 +52,7 @@ class PositionEncodingTransformer(TransformerModel):
     def add_args(cls, parser):
         super().add_args(parser)
         add_encoding_flags(parser, sides=SIDES)
+        add_alignment_flags(parser)
 
     @classmethod
     def build_model(cls, args, task):
@@ -51,6 +60,7 @@ class PositionEncodingTransformer(TransformerModel):
         base_architecture(args)
         settle_encodings(args)
         check_layers(args, SIDES)
+        settle_alignment(args)
         drop_encodings_of_pruned_layers(args, SIDES)
         model = super().build_model(args, task)
         encoder, decoder = model.encoder, model.decoder
@@ -75,10 +85,83 @@ class PositionEncodingTransformer(TransformerModel):
         encodings = build_encodings(cfg, "decoder", embed_tokens.padding_idx)
         return Decoder(cfg, tgt_dict, embed_tokens, encodings, no_encoder_attn=cfg.no_cross_attention)
 
+    def forward(
+        self,
+        src_tokens,
+        src_lengths,
+        prev_output_tokens,
+        return_all_hiddens=True,
+        features_only=False,
+        alignment_layer=None,
+        alignment_heads=None,
+    ):
+        """Logits (B, T, V), or features (B, T, C), and a dictionary with the attention over the source (see Decoder).
+
+        ``alignment_layer`` and ``alignment_heads`` go before those of the flags.
+        """
+        encoder_out = self.encoder(src_tokens, src_lengths=src_lengths, return_all_hiddens=return_all_hiddens)
+        which = {
+            "alignment_layer": self.alignment_layer if alignment_layer is None else alignment_layer,
+            "alignment_heads": self.alignment_heads if alignment_heads is None else alignment_heads,
+        }
+        x, extra = self.decoder(
+            prev_output_tokens,
+            encoder_out=encoder_out,
+            features_only=features_only,
+            src_lengths=src_lengths,
+            return_all_hiddens=return_all_hiddens,
+            **which,
+        )
+        if self.full_context_alignment:
+            _, aligned = self.decoder(
+                prev_output_tokens, encoder_out, features_only=True, full_context_alignment=True, **which
+            )
+            extra["attn"] = aligned["attn"]
+        return x, extra
+
     def load_state_dict(self, state_dict, strict=True, model_cfg=None, args=None):
         check_checkpoint(self, state_dict)
         prune_encodings(self, state_dict, model_cfg or args, SIDES)
         return super().load_state_dict(state_dict, strict, model_cfg, args)
+
+
+def add_alignment_flags(parser):
+    """The flags of fairseq's transformer_align."""
+    parser.add_argument(
+        "--alignment-layer",
+        type=int,
+        metavar="N",
+        help="decoder layer whose attention over the source is trained on alignments, from 0 (default: the last)",
+    )
+    parser.add_argument(
+        "--alignment-heads",
+        type=int,
+        metavar="N",
+        help="how many of its heads, the first ones, are averaged to the alignment (default: all)",
+    )
+    parser.add_argument(
+        "--full-context-alignment",
+        action="store_true",
+        default=None,
+        help="take the alignment from a second pass of the decoder, which sees the whole target",
+    )
+
+
+def settle_alignment(args):
+    """Write the settings of alignments into ``args``. Raises InputError for layers or heads that are not there."""
+    for name in ("alignment_layer", "alignment_heads", "full_context_alignment"):
+        setattr(args, name, getattr(args, name, None))
+    args.full_context_alignment = bool(args.full_context_alignment)
+    for flag, first, last in (
+        ("alignment_layer", 0, args.decoder_layers - 1),
+        ("alignment_heads", 1, args.decoder_attention_heads),
+    ):
+        value = getattr(args, flag)
+        if value is not None and not first <= value <= last:
+            raise InputError(
+                f"--{flag.replace('_', '-')} {value} must be from {first} to {last}, as the decoder has "
+                f"{args.decoder_layers} layers of {args.decoder_attention_heads} heads"
+            )
 
 
 def settle_encodings(args):
