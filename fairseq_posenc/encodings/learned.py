@@ -4,6 +4,7 @@ import torch
 from torch import nn
 
 from fairseq_posenc.encodings.base import PositionEncoding
+from fairseq_posenc.encodings.positions import can_look
 from fairseq_posenc.encodings.registry import register_encoding
 from fairseq_posenc.errors import InputError
 
@@ -37,8 +38,7 @@ class Learned(PositionEncoding):
         return self.stack.max_positions
 
     def embed(self, x, positions):
-        longest = int(positions.max())
-        if longest >= self.max_positions:
+        if can_look() and (longest := int(positions.max())) >= self.max_positions:
             raise InputError(
                 f"learned: position {longest + 1} exceeds the {self.max_positions} learned positions; train with a "
                 "larger --max-source-positions / --max-target-positions, or shorten the text"

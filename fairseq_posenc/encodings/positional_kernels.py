@@ -5,6 +5,7 @@ import math
 import torch
 from torch import nn
 
+from fairseq_posenc.encodings.positions import PADDING, can_look
 from fairseq_posenc.errors import InputError
 
 
@@ -42,15 +43,16 @@ class PositionalKernels(nn.Module):
         Rows are first laid out by position, so that one batched product over positions does the work: the memory is
         that of h and of Phi, never B x T kernels.
         """
-        first, last = int(positions.min()), int(positions.max())
+        batch, length, dim = h.shape
+        # Without a look, all that are possible in a batch of whole sentences.
+        first, last = (int(positions.min()), int(positions.max())) if can_look() else (PADDING, length - 1)
         if self.max_positions is not None and last >= self.max_positions:
             raise InputError(
                 f"position {last + 1} exceeds {self.flags}-max-positions {self.max_positions}; train with a larger "
                 f"value or evaluate with {self.flags}-beyond clamp"
             )
-        batch, length, dim = h.shape
-        in_order = torch.equal(positions, torch.arange(first, first + length, device=positions.device).unsqueeze(0))
-        if in_order:
+        in_order = torch.arange(first, first + length, device=positions.device).unsqueeze(0)
+        if can_look() and torch.equal(positions, in_order):
             return self._multiply(h, first)
         slots = (positions - first).expand(batch, length).unsqueeze(-1).expand(-1, -1, dim)
         by_position = h.new_zeros(batch, last - first + 1, dim).scatter(1, slots, h)

@@ -2,6 +2,8 @@
 
 import torch
 
+from fairseq_posenc.encodings.positions import can_look
+
 
 class Rotation:
     """Turns the pairs (x0, x1), (x2, x3), .. of the first ``dim`` dimensions by angles ``position x base^(-2i/dim)``.
@@ -24,9 +26,15 @@ class Rotation:
 
     def _factors(self, columns, device):
         """(T, dim/2): cos + i sin."""
+        if not can_look():  # nor keep what PyTorch computes with while it compiles
+            return self._turns(columns).to(device)
         if columns.stop > self._table.size(0) or self._table.device != device:
             # Doubling keeps step-by-step decoding from rebuilding the table at every step.
             rows = max(2 * self._table.size(0), columns.stop, 256)
-            angles = torch.arange(rows, dtype=torch.float64).unsqueeze(1) * self.frequencies
-            self._table = torch.polar(torch.ones_like(angles), angles).to(torch.complex64).to(device)
+            self._table = self._turns(range(rows)).to(device)
         return self._table[columns.start : columns.stop]
+
+    def _turns(self, columns):
+        """The same, on the CPU."""
+        angles = torch.arange(columns.start, columns.stop, dtype=torch.float64).unsqueeze(1) * self.frequencies
+        return torch.polar(torch.ones_like(angles), angles).to(torch.complex64)

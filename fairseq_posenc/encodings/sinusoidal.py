@@ -5,6 +5,7 @@ import math
 import torch
 
 from fairseq_posenc.encodings.base import PositionEncoding
+from fairseq_posenc.encodings.positions import can_look
 from fairseq_posenc.encodings.registry import register_encoding
 from fairseq_posenc.errors import InputError
 
@@ -47,9 +48,15 @@ class Sinusoidal(PositionEncoding):
 
     def embed(self, x, positions):
         rows = positions + self.stack.first_row
+        return x + self._rows_of_table(rows, x.device)[rows.clamp(min=0)].to(x.dtype)
+
+    def _rows_of_table(self, rows, device):
+        """The table up to the largest of ``rows`` at least."""
+        if not can_look():
+            return sinusoid_table(self.stack.first_row + self.stack.max_positions, self.stack.model_dim).to(device)
         longest = int(rows.max()) + 1
-        if longest > self._table.size(0) or self._table.device != x.device:
+        if longest > self._table.size(0) or self._table.device != device:
             # Doubling keeps step-by-step decoding from rebuilding the table at every step.
             rows_now = max(2 * self._table.size(0), longest, self.stack.first_row + 256)
-            self._table = sinusoid_table(rows_now, self.stack.model_dim).to(x.device)
-        return x + self._table[rows.clamp(min=0)].to(x.dtype)
+            self._table = sinusoid_table(rows_now, self.stack.model_dim).to(device)
+        return self._table

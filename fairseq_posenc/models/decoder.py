@@ -4,12 +4,13 @@ from fairseq.models.transformer import TransformerDecoderBase
 
 from fairseq_posenc.attention.self_attention import CAUSAL, one_pass
 from fairseq_posenc.encodings.base import AFTER_DROPOUT, BEFORE_DROPOUT
-from fairseq_posenc.encodings.positions import token_positions
+from fairseq_posenc.encodings.positions import can_look, token_positions
 from fairseq_posenc.models.layers import DecoderLayer, name_dropouts, wrap_layer
 from fairseq_posenc.models.stack import (
     drop_stock_tables,
     install_encodings,
     max_positions,
+    refuse_scripting,
     self_attentions,
     without_stock_positions,
 )
@@ -64,7 +65,9 @@ class Decoder(TransformerDecoderBase):
         padding_mask = prev_output_tokens.eq(self.padding_idx)
         positions = token_positions(padding_mask)
         # One row of positions means that padding, if any, comes last, where causal attention never sees it.
-        needs_padding_mask = positions.size(0) > 1 or (full_context_alignment and bool(padding_mask.any()))
+        needs_padding_mask = positions.size(0) > 1 or (
+            full_context_alignment and (not can_look() or bool(padding_mask.any()))
+        )
         if incremental_state is not None:
             new = prev_output_tokens.size(1) - self_attentions(self)[0].columns_seen(incremental_state)
             prev_output_tokens, positions, padding_mask = (
@@ -108,6 +111,9 @@ class Decoder(TransformerDecoderBase):
     def max_positions(self):
         """Longest target sentence, in tokens."""
         return max_positions(self.max_target_positions, self.embed_positions)
+
+    def __prepare_scriptable__(self):
+        refuse_scripting()
 
     def upgrade_state_dict_named(self, state_dict, name):
         drop_stock_tables(state_dict, name, self.embed_positions)

@@ -4,12 +4,13 @@ from fairseq.models.transformer import TransformerEncoderBase
 
 from fairseq_posenc.attention.self_attention import one_pass
 from fairseq_posenc.encodings.base import AFTER_DROPOUT, BEFORE_DROPOUT
-from fairseq_posenc.encodings.positions import token_positions
+from fairseq_posenc.encodings.positions import can_look, token_positions
 from fairseq_posenc.models.layers import EncoderLayer, name_dropouts, wrap_layer
 from fairseq_posenc.models.stack import (
     drop_stock_tables,
     install_encodings,
     max_positions,
+    refuse_scripting,
     self_attentions,
     without_stock_positions,
 )
@@ -53,7 +54,7 @@ class Encoder(TransformerEncoderBase):
         """Encode src_tokens (B, T), padded on either side; returns fairseq's dictionary of encoder outputs."""
         padding_mask = src_tokens.eq(self.padding_idx)
         # Padding needs no zeros: no attention looks at it.
-        attention_mask = padding_mask if padding_mask.any() else None
+        attention_mask = padding_mask if not can_look() or padding_mask.any() else None
         x, embedded = self.forward_embedding(src_tokens, token_embeddings)
         x = x.transpose(0, 1)  # (B, T, C) -> (T, B, C), the layout of fairseq's layers
 
@@ -83,6 +84,9 @@ class Encoder(TransformerEncoderBase):
     def max_positions(self):
         """Longest source sentence, in tokens."""
         return max_positions(self.max_source_positions, self.embed_positions)
+
+    def __prepare_scriptable__(self):
+        refuse_scripting()
 
     def upgrade_state_dict_named(self, state_dict, name):
         drop_stock_tables(state_dict, name, self.embed_positions)

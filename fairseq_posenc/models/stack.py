@@ -7,6 +7,7 @@ from torch import nn
 from fairseq_posenc.encodings import Stack, encoding_class
 from fairseq_posenc.encodings.base import SEPARATE, SHARED
 from fairseq_posenc.encodings.sinusoidal import Sinusoidal
+from fairseq_posenc.errors import InputError
 from fairseq_posenc.models.options import encoding_options
 
 
@@ -59,6 +60,14 @@ def drop_stock_tables(state_dict, name, encoding):
     if isinstance(encoding, Sinusoidal):
         for buffer in ("_float_tensor", "weights"):
             state_dict.pop(f"{name}.embed_positions.{buffer}", None)
+
+
+def refuse_scripting():
+    """What torch.jit.script asks of a module first; its compiler would end in many lines."""
+    raise InputError(
+        "models with --position-encoding cannot be compiled by TorchScript, which PyTorch has given up; use "
+        "torch.export.export, as docs/compatibility.md shows"
+    )
 
 
 def max_positions(stock_limit, encoding):
