@@ -7,32 +7,40 @@ from fairseq_compat.registry import patch
 
 
 class SkippedSamplesError(ValueError):
-    """Samples that fairseq-eval-lm would leave out; the message is one line with the cure."""
+    """All samples are longer than the model takes; the message is one line with the cure."""
 
     one_line = True
 
 
-def _refuse_to_skip(lengths, max_positions, allowed):
-    """Raise SkippedSamplesError where samples are longer than ``max_positions``: always if no sample is left."""
-    skipped = int((lengths > max_positions).sum())
-    if skipped == 0 or (allowed and skipped < len(lengths)):
+def _check_lengths(lengths, max_positions, allowed, warn):
+    """Call ``warn`` with one line where samples are longer than ``max_positions``, unless ``allowed``.
+
+    Raises SkippedSamplesError where no sample is left.
+    """
+    too_long = lengths[lengths > max_positions] if max_positions is not None else lengths[:0]
+    none_is_left = len(too_long) == len(lengths)
+    if len(too_long) == 0 or (allowed and not none_is_left):
         return
     longest = int(lengths.max())
-    raise SkippedSamplesError(
-        f"{skipped} of {len(lengths)} samples are longer than the model's {max_positions} positions (the longest has "
-        f"{longest} tokens) and would be left out of the perplexity; give --tokens-per-sample {max_positions} or less, "
-        f"or, to a model that can take longer samples, --model-overrides \"{{'max_target_positions': {longest}}}\""
+    line = (
+        f"{len(too_long)} of {len(lengths)} samples ({int(too_long.sum())} of {int(lengths.sum())} tokens) are longer "
+        f"than the model's {max_positions} positions (the longest has {longest} tokens) and left out of the "
+        f"perplexity; give --tokens-per-sample {max_positions} or less, or, to a model that can take longer samples, "
+        f"--model-overrides \"{{'max_target_positions': {longest}}}\""
     )
+    if none_is_left:
+        raise SkippedSamplesError(line)
+    warn(f"{line}; --skip-invalid-size-inputs-valid-test leaves them out without this warning")
 
 
 @patch(
-    "eval_lm_skips_silently",
+    "eval_lm_skipped_samples",
     "fairseq_cli.eval_lm",
-    fault="fairseq-eval-lm on samples longer than the model: leaves them out; Perplexity: 1.00 if none is left",
+    fault="fairseq-eval-lm, all samples longer than the model: Perplexity: 1.00; some: a warning without their share",
     since="fairseq itself",
 )
-def eval_lm_skips_silently(module):
-    """Refuse before the first forward pass, unless --skip-invalid-size-inputs-valid-test allows it."""
+def eval_lm_skipped_samples(module):
+    """Before the first forward pass, refuse where no sample is left, and say how many are left out where some are."""
     stock = module.main
 
     @functools.wraps(stock)
@@ -45,7 +53,7 @@ def eval_lm_skips_silently(module):
             load = task.eval_lm_dataloader
 
             def eval_lm_dataloader(dataset, *args, max_positions=None, **named):
-                _refuse_to_skip(dataset.sizes, max_positions, allowed)
+                _check_lengths(dataset.sizes, max_positions, allowed, module.logger.warning)
                 return load(dataset, *args, max_positions=max_positions, **named)
 
             task.eval_lm_dataloader = eval_lm_dataloader

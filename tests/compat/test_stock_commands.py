@@ -6,7 +6,7 @@ import sys
 import pytest
 import sacrebleu
 import torch
-from stock_commands import BIN, TRANSLATION, fairseq, python, run, succeeded
+from stock_commands import BIN, LANGUAGE_MODEL, TRANSLATION, fairseq, python, run, succeeded
 
 
 def hypotheses(output):
@@ -116,6 +116,30 @@ def test_language_model_on_sentences(language_model, lm_data):
     assert "Evaluated 140 tokens" in result.stdout + result.stderr
     perplexity = float(re.search(r"Perplexity: ([\d.]+)", result.stdout + result.stderr).group(1))
     assert 20 < perplexity < 60  # nearly untrained, 40 types
+
+
+def test_a_language_model_of_fewer_positions_than_the_default_sample(lm_data, tmp_path):
+    """So train fairseq's own tests, and evaluate without flags: what fits is scored, as stock does, the rest told."""
+    size = ("--tokens-per-sample", "500", "--max-update", "1", "--save-dir", tmp_path)
+    succeeded(fairseq("train", lm_data, *LANGUAGE_MODEL, *size))
+    command = ("eval-lm", lm_data, "--path", tmp_path / "checkpoint_last.pt", "--gen-subset", "train")
+    output = succeeded(fairseq(*command)).stderr
+    (line,) = [line for line in output.splitlines() if "WARNING | fairseq_cli.eval_lm" in line]
+    assert "2 of 3 samples (2048 of 2311 tokens) are longer than the model's 500 positions" in line
+    assert "(the longest has 1024 tokens)" in line
+    assert "--tokens-per-sample 500 or less" in line and "'max_target_positions': 1024" in line
+    assert "Evaluated 263 tokens" in output
+    stock = succeeded(fairseq(*command, FAIRSEQ_COMPAT_SKIP="eval_lm_skipped_samples")).stderr
+    perplexity = r"Loss \(base 2\): [\d.]+, Perplexity: [\d.]+"
+    assert re.search(perplexity, output).group() == re.search(perplexity, stock).group()
+
+
+def test_skipped_samples_that_were_asked_for_are_not_told(lm_data, language_model):
+    path = language_model / "checkpoint_last.pt"
+    options = ("--gen-subset", "test", "--tokens-per-sample", "60", "--skip-invalid-size-inputs-valid-test")
+    output = succeeded(fairseq("eval-lm", lm_data, "--path", path, *options)).stderr
+    assert "WARNING | fairseq_cli.eval_lm" not in output
+    assert "Evaluated 20 tokens" in output
 
 
 def test_python_m_and_length_buckets(data):

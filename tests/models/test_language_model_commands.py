@@ -90,12 +90,13 @@ def test_a_limit_is_told(learned, text):
     assert "--tokens-per-sample 16 or less" in line
 
 
-def test_skipping_samples_must_be_asked_for(learned, text):
-    """Of two pieces, the second one is short enough: on request it alone is scored."""
+def test_skipped_samples_are_told(learned, text):
+    """Of two pieces, the second one is short enough: it alone is scored."""
     lines = (text.parent / "valid").read_text().splitlines()
     tokens = sum(len(line.split()) + 1 for line in lines)
-    words = ["--tokens-per-sample", tokens - 5, "--skip-invalid-size-inputs-valid-test"]
-    assert "Evaluated 5 tokens" in evaluate(text, learned, *words)
+    out = evaluate(text, learned, "--tokens-per-sample", tokens - 5)
+    assert f"1 of 2 samples ({tokens - 5} of {tokens} tokens) are longer than the model's 16 positions" in out
+    assert "Evaluated 5 tokens" in out
 
 
 def test_sampling(xpos, text):
