@@ -1,4 +1,7 @@
-"""Reading checkpoints. ``torch.load`` keeps ``weights_only=True``: a checkpoint never runs foreign code."""
+"""Reading checkpoints. ``torch.load`` keeps ``weights_only=True``: loading a file runs no foreign code.
+
+Building its model may: fairseq itself evaluates some options that are text, such as ``--decoder-layers`` of ``fconv``.
+"""
 
 import functools
 import os
@@ -6,6 +9,7 @@ import pickle
 import re
 import zipfile
 
+from fairseq_compat.harmless_types import fairseq_types, omegaconf_types, plain_types
 from fairseq_compat.overlay import Overlay
 from fairseq_compat.registry import patch
 
@@ -16,25 +20,6 @@ def _loads_weights_only(module):
     return tuple(int(part) for part in re.findall(r"\d+", torch.__version__)[:2]) >= (2, 6)
 
 
-def _harmless_types():
-    """List what fairseq checkpoints hold beyond tensors and plain Python: option namespaces and NumPy numbers."""
-    import argparse
-    import collections
-
-    import numpy as np
-
-    # NumPy 1.26 has a stub of the name that NumPy 2 uses.
-    multiarray = (np.core if np.__version__.startswith("1.") else np._core).multiarray
-    dtypes = {type(np.dtype(code)) for code in "?bBhHiIlLqQefd"}
-    # Files written under NumPy 1 and 2 name the same two functions differently.
-    rebuilders = [
-        (function, f"{package}.multiarray.{function.__name__}")
-        for function in (multiarray._reconstruct, multiarray.scalar)
-        for package in ("numpy.core", "numpy._core")
-    ]
-    return [argparse.Namespace, collections.defaultdict, np.ndarray, np.dtype, *dtypes, *rebuilders]
-
-
 @patch(
     "checkpoint_types",
     "fairseq.checkpoint_utils",
@@ -43,8 +28,17 @@ def _harmless_types():
     needed=_loads_weights_only,
 )
 def checkpoint_types(module):
-    """Tell PyTorch that these types are safe to load."""
-    module.torch.serialization.add_safe_globals(_harmless_types())
+    """Tell PyTorch which types are safe to load."""
+    torch = module.torch
+    torch.serialization.add_safe_globals(plain_types() + omegaconf_types())
+
+    @functools.wraps(torch.load)
+    def load(*args, **options):
+        # Not before, since this module is imported before most of fairseq.
+        torch.serialization.add_safe_globals(fairseq_types())
+        return torch.load(*args, **options)
+
+    module.torch = Overlay(torch, load=load)
 
 
 @patch(
@@ -69,10 +63,18 @@ def _explain(path, error):
     """Return why ``path`` cannot be read, or None where ``error`` says nothing about the file itself."""
     foreign = re.search(r"GLOBAL (\S+) was not an allowed global", str(error))
     if foreign:
+        name = foreign.group(1) if "." in foreign.group(1) else f"builtins.{foreign.group(1)}"
         return (
-            f"{path} holds an object of {foreign.group(1)}, which could run code when loaded; if you trust the file, "
-            "allow that type with torch.serialization.add_safe_globals in your --user-dir"
+            f"{path} holds an object of {name}, which could run code when loaded; if you trust the file, import that "
+            "type in the __init__.py of your --user-dir, and allow it there under the name in the file: "
+            f"torch.serialization.add_safe_globals([({name.rpartition('.')[2]}, {name!r})])"
         )
+    blocked = re.search(r"GLOBAL (\S+) whose module \S+ is blocked", str(error))
+    if blocked:
+        return f"{path} calls {blocked.group(1)}, which PyTorch never allows in a checkpoint; do not trust the file"
+    if isinstance(error, pickle.UnpicklingError) and zipfile.is_zipfile(path):
+        reason = (str(error).split("\n\n")[1:] or [str(error)])[0].splitlines()[0]
+        return f"{path} is refused by PyTorch, which loads only harmless objects: {reason}"
     # Cut off, it is no zip archive any more: depending on where, PyTorch raises any of these errors, or OSError.
     broken = isinstance(error, (EOFError, pickle.UnpicklingError)) or "PytorchStreamReader" in str(error)
     if broken or (os.path.isfile(path) and not zipfile.is_zipfile(path)):
