@@ -204,6 +204,23 @@ def validate_with_another_architecture(data, checkpoint, **variables):
     overrides = repr({"arch": "transformer_wmt_en_de", "_name": "transformer_wmt_en_de"})
     options = ("--path", checkpoint, "--valid-subset", "test", "--batch-size", "20", "--model-overrides", overrides)
     return fairseq("validate", data, *options, "--task", "translation", **variables)
+def read_huffman_codes(tmp_path, **variables):
+    """A data set of three sentences, written and read again."""
+    code = (
+        "import sys\n"
+        "from fairseq.data.huffman import HuffmanCodeBuilder, HuffmanMMapIndexedDataset\n"
+        "from fairseq.data.huffman import HuffmanMMapIndexedDatasetBuilder\n"
+        "sentences = [list('abracadabra'), list('a'), list('cab')]\n"
+        "counts = HuffmanCodeBuilder()\n"
+        "counts.add_symbols(*(word for sentence in sentences for word in sentence))\n"
+        "coder = counts.build_code()\n"
+        "with HuffmanMMapIndexedDatasetBuilder(sys.argv[1] + '/data', coder) as builder:\n"
+        "    for sentence in sentences: builder.add_item(sentence)\n"
+        "data = HuffmanMMapIndexedDataset(sys.argv[1] + '/data')\n"
+        "words = {node.id: node.symbol for node in data.coder}\n"
+        "assert [[words[int(one)] for one in data[i]] for i in range(3)] == sentences"
+    )
+    return python(code, tmp_path, **variables)
 
 
 # What a PyTorch without a GPU says, built without and with CUDA.
@@ -227,6 +244,7 @@ CHECKS = {
     "process_group_at_exit": (end_a_distributed_run, "its threads still run"),
     "no_encoder_fast_path": (generate_padded, "Mask Type should be defined"),
     "plain_torch_version": (build_encoder_with_a_vendor_build, "invalid literal for int()"),
+    "bitarray_rindex": (read_huffman_codes, "has no attribute 'rindex'"),
     "numpy_removed_names": (blocks_of_sentences, "has no attribute 'compat'"),
     "numpy_percentile": (length_buckets, "interpolation"),
     "architecture_override": (validate_with_another_architecture, "Could not infer task type"),
