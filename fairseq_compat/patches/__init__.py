@@ -8,6 +8,7 @@ from fairseq_compat.patches import (
     encoder,
     huffman,
     language_models,
+    masks,
     numpy_names,
     overrides,
 )
@@ -20,6 +21,7 @@ __all__ = [
     "encoder",
     "huffman",
     "language_models",
+    "masks",
     "numpy_names",
     "overrides",
 ]

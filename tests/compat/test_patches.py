@@ -223,6 +223,24 @@ def read_huffman_codes(tmp_path, **variables):
     return python(code, tmp_path, **variables)
 
 
+def attend_with_byte_masks(**variables):
+    """fairseq's documentation asks for such masks, and its tests convert them for xFormers."""
+    code = (
+        "import torch\n"
+        "from fairseq.modules.multihead_attention import MultiheadAttention, _mask_for_xformers\n"
+        "layer, x = MultiheadAttention(8, 2, self_attention=True), torch.randn(3, 2, 8)\n"
+        "padding, future = torch.tensor([[0, 0, 1], [0, 0, 0]]).bool(), torch.ones(3, 3).triu(1).bool()\n"
+        "expected = layer(x, x, x, key_padding_mask=padding, attn_mask=future)[0]\n"
+        "found = layer(x, x, x, key_padding_mask=padding.byte(), attn_mask=future.byte())[0]\n"
+        "assert torch.equal(found, expected)\n"
+        "infinite = torch.zeros(3, 3).masked_fill(future, -float('inf'))\n"
+        "assert torch.equal(_mask_for_xformers(future.byte(), torch.float), infinite)\n"
+        "assert _mask_for_xformers(future.byte()).dtype == torch.uint8\n"
+        "torch.jit.script(layer)"
+    )
+    return python(code, **variables)
+
+
 # What a PyTorch without a GPU says, built without and with CUDA.
 NO_GPU = ("CUDA", "NVIDIA driver")
 # patch -> (check, what the user reads without the patch, or one of several things)
@@ -244,6 +262,7 @@ CHECKS = {
     "process_group_at_exit": (end_a_distributed_run, "its threads still run"),
     "no_encoder_fast_path": (generate_padded, "Mask Type should be defined"),
     "plain_torch_version": (build_encoder_with_a_vendor_build, "invalid literal for int()"),
+    "byte_masks": (attend_with_byte_masks, "only bool"),
     "bitarray_rindex": (read_huffman_codes, "has no attribute 'rindex'"),
     "numpy_removed_names": (blocks_of_sentences, "has no attribute 'compat'"),
     "numpy_percentile": (length_buckets, "interpolation"),
