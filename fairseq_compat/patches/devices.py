@@ -69,6 +69,33 @@ def overflow_without_cuda(module):
 
 
 @patch(
+    "scalar_noise_without_cuda",
+    "fairseq.modules.quantization.scalar.ops",
+    fault="--quant-noise-scalar: AssertionError: Torch not compiled with CUDA enabled",
+    since="fairseq itself, without a GPU",
+    needed=_no_cuda,
+)
+def scalar_noise_without_cuda(module):
+    """Leave scale and zero point, which fairseq sends to the GPU, where PyTorch's observers have put them."""
+    tensor, observer = module.torch.Tensor, module.quantization.observer
+
+    class Stays(tensor):
+        def cuda(self, *args, **options):
+            return self.as_subclass(tensor)
+
+    def staying(stock):
+        class Observer(stock):
+            def calculate_qparams(self):
+                return tuple(number.as_subclass(Stays) for number in super().calculate_qparams())
+
+        return Observer
+
+    names = ("HistogramObserver", "MinMaxObserver")
+    observers = Overlay(observer, **{name: staying(getattr(observer, name)) for name in names})
+    module.quantization = Overlay(module.quantization, observer=observers)
+
+
+@patch(
     "ddp_on_cpu",
     "fairseq.models.distributed_fairseq_model",
     fault="two CPU processes, default --ddp-backend: ValueError: DistributedDataParallel device_ids ... only for GPU",

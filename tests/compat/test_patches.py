@@ -241,6 +241,11 @@ def attend_with_byte_masks(**variables):
     return python(code, **variables)
 
 
+def train_with_scalar_noise(data, tmp_path, **variables):
+    options = (*TRANSLATION, "--quant-noise-scalar", "0.5", "--max-update", "2", "--save-dir", tmp_path)
+    return fairseq("train", data, *options, **variables)
+
+
 # What a PyTorch without a GPU says, built without and with CUDA.
 NO_GPU = ("CUDA", "NVIDIA driver")
 # patch -> (check, what the user reads without the patch, or one of several things)
@@ -258,6 +263,7 @@ CHECKS = {
     "bf16_without_tpu": (train_bf16, "xm"),
     "half_precision_without_cuda": (copy_parameters_to_fp32, NO_GPU),
     "overflow_without_cuda": (overflow_while_training, NO_GPU),
+    "scalar_noise_without_cuda": (train_with_scalar_noise, NO_GPU),
     "ddp_on_cpu": (wrap_for_default_ddp, "device_ids"),
     "process_group_at_exit": (end_a_distributed_run, "its threads still run"),
     "no_encoder_fast_path": (generate_padded, "Mask Type should be defined"),
