@@ -204,6 +204,8 @@ def validate_with_another_architecture(data, checkpoint, **variables):
     overrides = repr({"arch": "transformer_wmt_en_de", "_name": "transformer_wmt_en_de"})
     options = ("--path", checkpoint, "--valid-subset", "test", "--batch-size", "20", "--model-overrides", overrides)
     return fairseq("validate", data, *options, "--task", "translation", **variables)
+
+
 def read_huffman_codes(tmp_path, **variables):
     """A data set of three sentences, written and read again."""
     code = (
