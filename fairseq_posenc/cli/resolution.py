@@ -47,6 +47,8 @@ def run(args):
 def closed_form(args):
     from fairseq_posenc.analysis.resolution import closed_form_curves
     from fairseq_posenc.analysis.systems import check_lengths
+    from fairseq_posenc.encodings.limits import check_number
+    from fairseq_posenc.encodings.xpos import GAMMAS, SCALE_BASES
 
     if args.texts is not None:
         raise InputError("--texts is an option for models, and --closed-form reads none; leave it out")
@@ -55,9 +57,8 @@ def closed_form(args):
     }
     if options["dim"] % 2:
         raise InputError(f"--dim must be even, but is {options['dim']}: two dimensions turn together")
-    for name in ("gamma", "scale_base"):
-        if options[name] <= 0:
-            raise InputError(f"--{name.replace('_', '-')} must be above 0, but is {options[name]}")
+    check_number("--gamma", options["gamma"], *GAMMAS)
+    check_number("--scale-base", options["scale_base"], *SCALE_BASES)
     lengths = args.lengths or [4096]
     check_lengths(lengths, 2, "a curve")
     curves = [

@@ -3,12 +3,16 @@
 import torch
 
 from fairseq_posenc.encodings.base import Flag
+from fairseq_posenc.encodings.limits import check_number
 from fairseq_posenc.encodings.registry import register_encoding
 from fairseq_posenc.encodings.relative import RelativeBias, head_exponents
 from fairseq_posenc.errors import InputError
 
 #: Added to the scores of keys that a head of the split encoder must not see; softmax makes it exactly 0.
 HIDDEN = -1e4
+
+#: The largest exponent and shift of exponents, above and below 0: fp32 has room for such slopes at every distance.
+MOST = 100
 
 
 def authors_exponents(heads):
@@ -37,7 +41,7 @@ class ALiBi(RelativeBias):
     The authors' code adds slope x key column, which is the same under softmax.
 
     Raises:
-        InputError: same_exponent with slopes "geometric", or "split" with a single head.
+        InputError: a number beyond MOST, same_exponent with slopes "geometric", or "split" with a single head.
     """
 
     summary = "linear penalty on the distance, one slope a head"
@@ -66,6 +70,9 @@ class ALiBi(RelativeBias):
         encoder: str = "symmetric",
     ):
         super().__init__(stack)
+        for flag, number in (("shift", shift), ("same-exponent", same_exponent)):
+            if number is not None:
+                check_number(f"--alibi-{flag}", number, -MOST, MOST)
         exponents = authors_exponents(stack.heads) if slopes == "authors" else head_exponents(stack.heads)
         if same_exponent is not None:
             if slopes != "authors":

@@ -4,6 +4,7 @@ import torch
 from torch import nn
 
 from fairseq_posenc.encodings.base import PositionEncoding
+from fairseq_posenc.encodings.limits import check_table
 from fairseq_posenc.encodings.positions import can_look
 from fairseq_posenc.encodings.registry import register_encoding
 from fairseq_posenc.errors import InputError
@@ -18,7 +19,7 @@ class Learned(PositionEncoding):
     and while decoding (the PosNet authors' LearnedPE decodes one position late).
 
     Raises:
-        InputError: a position beyond ``stack.max_positions``.
+        InputError: a position beyond ``stack.max_positions``, or more of them than the memory holds.
     """
 
     summary = "one learned vector a position, added to the embeddings; equals stock fairseq --*-learned-pos"
@@ -28,6 +29,10 @@ class Learned(PositionEncoding):
 
     def __init__(self, stack):
         super().__init__(stack)
+        limit = "--max-target-positions" if stack.causal else "--max-source-positions"
+        check_table(
+            f"learned with {limit} {stack.max_positions}", stack.first_row + stack.max_positions, stack.model_dim
+        )
         self.weight = nn.Parameter(torch.empty(stack.first_row + stack.max_positions, stack.model_dim))
         nn.init.normal_(self.weight, std=stack.model_dim**-0.5)
         if stack.first_row:

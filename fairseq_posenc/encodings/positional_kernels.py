@@ -5,6 +5,7 @@ import math
 import torch
 from torch import nn
 
+from fairseq_posenc.encodings.limits import check_table
 from fairseq_posenc.encodings.positions import PADDING, can_look
 from fairseq_posenc.errors import InputError
 
@@ -19,12 +20,16 @@ class PositionalKernels(nn.Module):
             each kernel ("slice").
         beyond: what happens past L: "error", or "clamp" (all later positions use the last kernel).
         flags: how the options' names begin, for error messages.
+
+    Raises:
+        InputError: ``max_positions`` is below 1, or Phi is larger than the memory.
     """
 
     def __init__(self, max_positions, dim, initialization, beyond, flags):
         super().__init__()
         if max_positions < 1:
             raise InputError(f"{flags}-max-positions must be at least 1, but is {max_positions}")
+        check_table(f"{flags}-max-positions {max_positions} with kernels of {dim} x {dim}", max_positions, dim, dim)
         self.beyond, self.flags = beyond, flags
         self.weight = nn.Parameter(torch.empty(max_positions, dim, dim))
         if initialization == "tensor":

@@ -4,6 +4,7 @@ from torch import nn
 
 from fairseq_posenc.encodings.base import AFTER_DROPOUT, Flag, PositionEncoding
 from fairseq_posenc.encodings.dropout import Dropout
+from fairseq_posenc.encodings.limits import check_table
 from fairseq_posenc.encodings.positional_kernels import PositionalKernels
 from fairseq_posenc.encodings.registry import register_encoding
 from fairseq_posenc.errors import InputError
@@ -36,7 +37,8 @@ class PosNetEmbed(PositionEncoding):
         kernels: "shared" (one module for encoder and decoder) or "separate".
 
     Raises:
-        InputError: a dimension below 1, a dropout outside [0, 1), or a position beyond L with beyond="error".
+        InputError: a dimension below 1, a dropout outside [0, 1), a table larger than the memory, or a position beyond
+            L with beyond="error".
     """
 
     summary = "residual bottleneck with one K x K kernel a position (weight concatenation), on the embeddings"
@@ -79,6 +81,7 @@ class PosNetEmbed(PositionEncoding):
             raise InputError(f"--posnet-dim must be at least 1, but is {kernel_dim}")
         if not 0 <= dropout < 1:
             raise InputError(f"--posnet-dropout must be in [0, 1), but is {dropout}")
+        check_table(f"--posnet-dim {kernel_dim}", max(kernel_dim, stack.model_dim), kernel_dim)
         self.reduce = nn.Linear(stack.model_dim, kernel_dim, bias=False)
         self.kernels = PositionalKernels(max_positions, kernel_dim, initialization, beyond, "--posnet")
         self.expand = nn.Linear(kernel_dim, stack.model_dim, bias=False)

@@ -1,8 +1,9 @@
 """RoPE: queries and keys turned by their positions."""
 
 from fairseq_posenc.encodings.base import Flag, PositionEncoding
+from fairseq_posenc.encodings.limits import check_number
 from fairseq_posenc.encodings.registry import register_encoding
-from fairseq_posenc.encodings.rotation import Rotation
+from fairseq_posenc.encodings.rotation import BASES, Rotation
 from fairseq_posenc.errors import InputError
 
 
@@ -14,7 +15,7 @@ class RoPE(PositionEncoding):
     ``fraction`` of the dimensions of a head, the first ones, are turned, the others keep no position.
 
     Raises:
-        InputError: the dimensions to turn do not pair up, or ``base`` is not positive.
+        InputError: the dimensions to turn do not pair up, or ``base`` is not within BASES.
     """
 
     summary = "rotation of queries and keys by their positions"
@@ -27,8 +28,7 @@ class RoPE(PositionEncoding):
 
     def __init__(self, stack, base: float = 10000.0, fraction: float = 1.0):
         super().__init__(stack)
-        if base <= 0:
-            raise InputError(f"--rope-base must be above 0, but is {base}")
+        check_number("--rope-base", base, *BASES)
         head_dim = stack.model_dim // stack.heads
         dim = fraction * head_dim
         if not 0 < fraction <= 1 or dim % 2:

@@ -4,6 +4,9 @@ import torch
 
 from fairseq_posenc.encodings.positions import can_look
 
+#: The least and the greatest base; beyond them, angles leave the range of fp64, or stay 0 in all pairs but one.
+BASES = 1e-6, 1e12
+
 
 class Rotation:
     """Turns the pairs (x0, x1), (x2, x3), .. of the first ``dim`` dimensions by angles ``position x base^(-2i/dim)``.

@@ -3,6 +3,7 @@
 import torch
 
 from fairseq_posenc.encodings.base import Flag
+from fairseq_posenc.encodings.limits import check_table
 from fairseq_posenc.encodings.registry import register_encoding
 from fairseq_posenc.encodings.relative import RelativeBias, head_exponents
 from fairseq_posenc.errors import InputError
@@ -17,7 +18,7 @@ class Sandwich(RelativeBias):
     The cosine is even, so that the encoder form is symmetric. Angles are computed in fp64.
 
     Raises:
-        InputError: ``dim`` is odd or below 2.
+        InputError: ``dim`` is odd, below 2, or more than the memory holds.
     """
 
     summary = "inner product of sinusoids by distance, scaled by head"
@@ -33,6 +34,7 @@ class Sandwich(RelativeBias):
         super().__init__(stack)
         if dim < 2 or dim % 2:
             raise InputError(f"--sandwich-dim must be even and at least 2, but is {dim}")
+        check_table(f"--sandwich-dim {dim} at 1,000 distances", 1000, dim)
         index = torch.arange(dim // 2, dtype=torch.float64) + (index_base == "one")
         self.keep_exact("frequencies", 10000 ** (-2 * index / dim))
         self.keep_exact("scale", 1 / head_exponents(stack.heads))

@@ -4,6 +4,7 @@ import torch
 from torch import nn
 
 from fairseq_posenc.encodings.base import Flag, PositionEncoding
+from fairseq_posenc.encodings.limits import check_table
 from fairseq_posenc.encodings.registry import register_encoding
 from fairseq_posenc.errors import InputError
 
@@ -20,7 +21,7 @@ class Shaw(PositionEncoding):
     weights of each distance are summed before they meet b.
 
     Raises:
-        InputError: ``clip`` is below 1.
+        InputError: ``clip`` is below 1, or needs more than the memory.
     """
 
     summary = "learned vectors by clipped distance, added to keys and values"
@@ -40,6 +41,7 @@ class Shaw(PositionEncoding):
             raise InputError(f"--shaw-clip must be at least 1, but is {clip}")
         self.clip = clip
         rows, head_dim = clip + 1 if stack.causal else 2 * clip + 1, stack.model_dim // stack.heads
+        check_table(f"--shaw-clip {clip}", rows, head_dim)
         self.keys = nn.Parameter(nn.init.xavier_uniform_(torch.empty(rows, head_dim)))
         self.vectors = nn.Parameter(nn.init.xavier_uniform_(torch.empty(rows, head_dim)))
 

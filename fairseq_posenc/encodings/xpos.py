@@ -5,9 +5,14 @@ import math
 import torch
 
 from fairseq_posenc.encodings.base import Flag, PositionEncoding
+from fairseq_posenc.encodings.limits import check_number
 from fairseq_posenc.encodings.registry import register_encoding
-from fairseq_posenc.encodings.rotation import Rotation
+from fairseq_posenc.encodings.rotation import BASES, Rotation
 from fairseq_posenc.errors import InputError
+
+#: The least and the greatest gamma and B: beyond them, every pair decays at once, or none ever.
+GAMMAS = 1e-6, 1e6
+SCALE_BASES = 1e-2, 1e12
 
 
 @register_encoding("xpos")
@@ -27,7 +32,7 @@ class XPos(PositionEncoding):
     "zeta = 0"), ``decay="scalar"`` (zeta = gamma/(1 + gamma) for all dimensions).
 
     Raises:
-        InputError: an odd head dimension, or a number that must be positive and is not.
+        InputError: an odd head dimension, a number out of its range, or more keys at once than factors in fp64 allow.
     """
 
     summary = "rotation with a decay by distance for every frequency"
@@ -55,9 +60,9 @@ class XPos(PositionEncoding):
         decay: str = "dimension",
     ):
         super().__init__(stack)
-        for flag, value in (("gamma", gamma), ("scale-base", scale_base), ("base", base)):
-            if value <= 0:
-                raise InputError(f"--xpos-{flag} must be above 0, but is {value}")
+        check_number("--xpos-gamma", gamma, *GAMMAS)
+        check_number("--xpos-scale-base", scale_base, *SCALE_BASES)
+        check_number("--xpos-base", base, *BASES)
         head_dim = stack.model_dim // stack.heads
         if head_dim % 2:
             raise InputError(
@@ -104,6 +109,11 @@ class XPos(PositionEncoding):
     def _middle(self, columns, dtype):
         """The middle of these columns, and the dtype from this one on that has room for the factors and for x."""
         reach = self.steepest * (columns[-1] - columns[0]) / 2
+        if reach > math.log(torch.finfo(torch.float64).max):
+            raise InputError(
+                f"xpos: the decay over {len(columns)} tokens leaves the range of fp64; give shorter texts, or a larger "
+                "--xpos-scale-base or --xpos-gamma"
+            )
         wider = (torch.promote_types(dtype, other) for other in (dtype, torch.float32, torch.float64))
         fits = (other for other in wider if reach <= math.log(torch.finfo(other).max) / 2)
         return (columns[0] + columns[-1]) / 2, next(fits, torch.float64)

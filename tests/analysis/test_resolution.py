@@ -136,7 +136,8 @@ def test_pieces_are_spread_over_the_text():
         (["DATA", "--closed-form"], "--closed-form needs no model and no text; leave out DATA"),
         (["--closed-form", "--texts", "3"], "--texts is an option for models"),
         (["--closed-form", "--dim", "7"], "--dim must be even, but is 7"),
-        (["--closed-form", "--gamma", "0"], "--gamma must be above 0, but is 0.0"),
+        (["--closed-form", "--gamma", "0"], "--gamma must be between 1e-06 and 1e+06, but is 0"),
+        (["--closed-form", "--scale-base", "nan"], "--scale-base must be between 0.01 and 1e+12, but is nan"),
         (["--closed-form", "--lengths", "9,9"], "9 is given twice"),
     ],
 )

@@ -1,15 +1,25 @@
 """Numbers that the papers and the authors' code give."""
 
+import inspect
 import math
 
 import pytest
 import torch
 
-from fairseq_posenc.encodings import Stack, encoding_class
+from fairseq_posenc.encodings import Stack, encoding_class, encoding_names
 from fairseq_posenc.errors import InputError
 from tests.encodings.cases import t5_bucket
 
 CPU = torch.device("cpu")
+
+
+#: Every option that is a number with a fraction: (encoding, argument).
+FLOATS = [
+    (name, argument)
+    for name in encoding_names()
+    for argument in encoding_class(name).flags
+    if inspect.signature(encoding_class(name)).parameters[argument].annotation is float
+]
 
 
 def build(name, heads=8, model_dim=512, causal=True, **options):
@@ -212,16 +222,49 @@ def test_xpos_of_an_encoder_stays_in_range_of_fp16():
         ("sandwich", {"dim": 7}, "--sandwich-dim must be even and at least 2, but is 7"),
         ("posnet-attn", {"max_positions": 0}, "--posnet-attn-max-positions must be at least 1, but is 0"),
         ("posnet-attn", {"dropout": -0.1}, "--posnet-attn-dropout must be in [0, 1), but is -0.1"),
-        ("rope", {"base": 0.0}, "--rope-base must be above 0, but is 0.0"),
+        ("rope", {"base": 0.0}, "--rope-base must be between 1e-06 and 1e+12, but is 0"),
+        ("rope", {"base": 1e-320}, "--rope-base must be between 1e-06 and 1e+12, but is 9.99989e-321"),
         ("rope", {"fraction": 0.3}, "--rope-fraction 0.3 of the head dimension 64 is 19.2"),
-        ("xpos", {"gamma": 0.0}, "--xpos-gamma must be above 0, but is 0.0"),
-        ("xpos", {"scale_base": -1.0}, "--xpos-scale-base must be above 0, but is -1.0"),
+        ("xpos", {"gamma": 0.0}, "--xpos-gamma must be between 1e-06 and 1e+06, but is 0"),
+        ("xpos", {"scale_base": -1.0}, "--xpos-scale-base must be between 0.01 and 1e+12, but is -1"),
+        ("alibi", {"shift": -200.0}, "--alibi-shift must be between -100 and 100, but is -200"),
+        ("alibi", {"slopes": "geometric", "same_exponent": 1e308}, "--alibi-same-exponent must be between -100 and"),
+        ("posnet-embed", {"max_positions": 10**8, "kernel_dim": 4096}, "--posnet-max-positions 100000000 with kernels"),
+        ("posnet-embed", {"kernel_dim": 10**22}, "--posnet-dim 10000000000000000000000 needs "),
+        ("posnet-attn", {"max_positions": 10**11}, "--posnet-attn-max-positions 100000000000 with kernels of 64 x 64"),
+        ("shaw", {"clip": 10**11}, "--shaw-clip 100000000000 needs 47,683.7 GiB for one table, but the memory is "),
+        ("sandwich", {"dim": 10**11}, "--sandwich-dim 100000000000 at 1,000 distances needs 372,529.0 GiB"),
     ],
 )
 def test_bad_options_are_one_line(name, options, parts):
     with pytest.raises(InputError) as caught:
         build(name, causal=False, **options)
     assert parts in str(caught.value) and "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("number", [math.nan, math.inf, -math.inf])
+@pytest.mark.parametrize(("name", "option"), FLOATS)
+def test_numbers_that_are_not_finite_are_one_line(name, option, number):
+    flag = encoding_class(name).flags[option].name
+    options = {"slopes": "geometric"} if option == "same_exponent" else {}
+    with pytest.raises(InputError, match=f"{flag} .*{number}") as caught:
+        build(name, **options, **{option: number})
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(("causal", "flag"), [(True, "--max-target-positions"), (False, "--max-source-positions")])
+def test_more_learned_positions_than_memory(causal, flag):
+    with pytest.raises(InputError, match=f"learned with {flag} 10000000000 needs 19,073.5 GiB for one table"):
+        encoding_class("learned")(Stack(512, max_positions=10**10, causal=causal))
+
+
+@pytest.mark.parametrize("causal", [True, False])
+def test_xpos_refuses_texts_beyond_the_range_of_fp64(causal):
+    """A tiny base: from some distance on, the factors of queries and keys would be infinite and zero."""
+    encoding = build("xpos", heads=1, model_dim=4, causal=causal, scale_base=0.01)
+    x = torch.ones(1, 1, 100, 4)
+    with pytest.raises(InputError, match="xpos: the decay over 100 tokens leaves the range of fp64; give shorter"):
+        encoding.scores(*encoding.decay(x, x, range(100), range(100)), range(100), range(100))
 
 
 @pytest.mark.parametrize("name", ["rope", "xpos"])
