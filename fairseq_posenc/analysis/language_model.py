@@ -18,6 +18,7 @@ import fairseq_posenc.models.language_model as language_models  # registers the 
 from fairseq_compat.mistakes import explain
 from fairseq_posenc.attention.patterns import FULL
 from fairseq_posenc.errors import InputError
+from fairseq_posenc.models.checks import check_finite
 from fairseq_posenc.models.decoder import Decoder
 from fairseq_posenc.models.stack import self_attentions
 
@@ -253,15 +254,7 @@ def check_state(path, state):
         raise InputError(f"{path} holds no model with a decoder; give a checkpoint that fairseq-train wrote")
     if any(name.startswith("encoder.") for name in parameters):
         raise InputError(f"{path} is an encoder-decoder; give a checkpoint of --task language_modeling")
-    for name, tensor in parameters.items():
-        if name.endswith("._float_tensor"):
-            continue  # of stock fairseq's sinusoids: memory that it never writes
-        if tensor.is_floating_point() and not bool(tensor.isfinite().all()):
-            count = int((~tensor.isfinite()).sum())
-            raise InputError(
-                f"{path}: {count} of the {tensor.numel()} numbers of the parameter {name} are NaN or infinite; use an "
-                "earlier checkpoint of the training"
-            )
+    check_finite(parameters)
 
 
 def check_task(path, task):

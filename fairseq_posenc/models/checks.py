@@ -1,11 +1,21 @@
 """Refuse what cannot work, in one line, before anything long starts."""
 
+import math
+
 from fairseq_posenc.encodings import encoding_class
 from fairseq_posenc.errors import InputError
 
+#: What must be 1 or more, of a side and of the model; a model need not have them all.
+SIZES = ("embed_dim", "attention_heads", "layers", "ffn_embed_dim", "input_dim", "output_dim")
+LENGTHS = ("max_source_positions", "max_target_positions", "tokens_per_sample")
+
 
 def check_layers(args, sides):
-    """Heads must divide the dimensions of their layers, and attention must be this package's."""
+    """Sizes must be positive, heads divide the dimensions of their layers, and attention must be this package's."""
+    for name in (*(f"{side}_{size}" for side in sides for size in SIZES), *LENGTHS):
+        value = getattr(args, name, None)
+        if value is not None and (not isinstance(value, int) or value < 1):
+            raise InputError(f"--{name.replace('_', '-')} must be a whole number of at least 1, but is {value}")
     for side in sides:
         dim, heads = getattr(args, f"{side}_embed_dim"), getattr(args, f"{side}_attention_heads")
         if dim % heads:
@@ -88,7 +98,8 @@ def check_adaptive(args, words):
 
 
 def check_checkpoint(model, state_dict):
-    """The vocabulary of a checkpoint must be that of the data."""
+    """The vocabulary of a checkpoint must be that of the data, and all its numbers finite."""
+    check_finite(state_dict)
     for side in ("encoder", "decoder"):
         saved = state_dict.get(f"{side}.embed_tokens.weight")
         if saved is None:  # a model without that side, or embeddings that are no one table
@@ -98,4 +109,18 @@ def check_checkpoint(model, state_dict):
             raise InputError(
                 f"the checkpoint's {side} vocabulary has {saved.size(0)} entries, but the dictionary of the data has "
                 f"{rows}; use the data directory that the model was trained on"
+            )
+
+
+def check_finite(parameters):
+    """Raise InputError where one of these tensors holds NaN or infinity, as a training that diverged leaves them."""
+    for name, tensor in parameters.items():
+        if name.endswith("._float_tensor"):
+            continue  # of stock fairseq's sinusoids: memory that it never writes
+        # A sum takes one pass and no memory; it may overflow where all numbers are finite.
+        if tensor.is_floating_point() and not math.isfinite(tensor.sum()) and not tensor.isfinite().all():
+            count = int((~tensor.isfinite()).sum())
+            raise InputError(
+                f"{count} of the {tensor.numel()} numbers of the parameter {name} are NaN or infinite; use an earlier "
+                "checkpoint of the training"
             )

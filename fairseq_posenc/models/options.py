@@ -10,6 +10,9 @@ from fairseq_posenc.attention.patterns import attention_pattern
 from fairseq_posenc.encodings import encoding_class, encoding_names
 from fairseq_posenc.errors import InputError
 
+#: The type of an option -> what a value of it may be.
+_KINDS = {int: int, float: (int, float), str: str}
+
 
 def encoding_name(value):
     """argparse type of ``--position-encoding`` and its per-side forms."""
@@ -86,12 +89,13 @@ def settle_options(args, used):
     """Write the value of every option of the ``used`` encodings into ``args``, so that checkpoints record them all.
 
     Raises:
-        InputError: an option of an encoding that is not used was given, or a value is not among the choices.
+        InputError: an option of an encoding that is not used was given, or a value is of another type, as from
+            ``--model-overrides``, or not among the choices.
     """
     wanted = {flag.attribute for name in used for flag in encoding_class(name).flags.values()}
     for name in encoding_names():
         encoding = encoding_class(name)
-        defaults = encoding.default_options()
+        defaults, parameters = encoding.default_options(), inspect.signature(encoding).parameters
         for argument, flag in encoding.flags.items():
             given = getattr(args, flag.attribute, None)
             if flag.attribute not in wanted:
@@ -102,6 +106,9 @@ def settle_options(args, used):
                     )
             elif given is None:
                 setattr(args, flag.attribute, defaults[argument])
+            elif not isinstance(given, _KINDS[parameters[argument].annotation]):
+                kind = parameters[argument].annotation.__name__
+                raise InputError(f"{flag.name} must be of the type {kind}, but is {given!r}")
             elif flag.choices and given not in flag.choices:
                 raise InputError(f"{flag.name} must be one of {', '.join(flag.choices)}, but is {given}")
 

@@ -1,9 +1,13 @@
 """Flags: what they build, what checkpoints record, and what is refused."""
 
+from types import SimpleNamespace
+
 import pytest
 import torch
+from fairseq import models, options
 from fairseq.models import ARCH_MODEL_REGISTRY
 
+from fairseq_posenc.analysis.build import dictionary
 from fairseq_posenc.encodings import encoding_class, encoding_names
 from fairseq_posenc.errors import InputError
 from fairseq_posenc.models.transformer import SIZES
@@ -153,6 +157,38 @@ def test_posnet_beyond_its_limit():
     assert clamped(**long)[0].isfinite().all()
 
 
+@pytest.mark.parametrize("value", [0, -2])
+@pytest.mark.parametrize(
+    "flag",
+    [
+        *(f"--{side}-{size}" for side in ("encoder", "decoder") for size in ("attention-heads", "embed-dim", "layers")),
+        *("--encoder-ffn-embed-dim", "--decoder-output-dim", "--max-source-positions", "--max-target-positions"),
+    ],
+)
+def test_sizes_below_1_are_refused(flag, value):
+    refused(f"{flag} must be a whole number of at least 1, but is {value}", architecture("none"), flag, value)
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "message"),
+    [
+        ("encoder_attention_heads", "x", "--encoder-attention-heads must be a whole number of at least 1, but is x"),
+        ("encoder_attention_heads", [2], "--encoder-attention-heads must be a whole number of at least 1, but is"),
+        ("rope_base", "x", "--rope-base must be of the type float, but is 'x'"),
+        ("rope_base", float("nan"), "--rope-base must be between 1e-06 and 1e.12, but is nan"),
+    ],
+)
+def test_values_of_another_type_are_refused(name, value, message):
+    """As --model-overrides and checkpoints may have them."""
+    parser = options.get_training_parser()
+    args = options.parse_args_and_arch(parser, ["no-data", "--arch", architecture("rope"), *SMALL_FLAGS])
+    setattr(args, name, value)
+    task = SimpleNamespace(source_dictionary=dictionary(9), target_dictionary=dictionary(9))
+    with pytest.raises(InputError, match=message) as caught:
+        models.build_model(args, task)
+    assert "\n" not in str(caught.value)
+
+
 def test_option_of_another_encoding_is_refused():
     refused("--posnet-dim 8 is an option of posnet-embed", architecture("sinusoidal"), "--posnet-dim", 8)
 
@@ -204,3 +240,22 @@ def test_unknown_name_is_refused_by_the_parser(capsys):
 def test_another_vocabulary_is_refused():
     with pytest.raises(InputError, match="24 entries.*dictionary of the data has 25"):
         build_small("none", words=21).load_state_dict(build_small("none").state_dict())
+
+
+@pytest.mark.parametrize("number", [float("nan"), float("inf")])
+def test_a_checkpoint_of_a_diverged_training_is_refused(number):
+    model = build_small("sinusoidal")
+    state = model.state_dict()
+    model.load_state_dict({**state, "encoder.embed_positions._float_tensor": torch.tensor([number])})
+    state["decoder.layers.1.fc1.bias"][3] = number
+    with pytest.raises(InputError, match="1 of the 24 numbers of the parameter decoder.layers.1.fc1.bias are NaN or"):
+        model.load_state_dict(state)
+
+
+def test_large_numbers_are_no_infinity():
+    """Their sum is beyond fp16."""
+    model = build_small("none").half()
+    state = model.state_dict()
+    state["decoder.layers.1.fc1.bias"].fill_(60000)
+    model.load_state_dict(state)
+    assert model.decoder.layers[1].fc1.bias.min() == 60000
