@@ -52,6 +52,21 @@ def _missing_file(error):
     return f"file not found: {_last_line(error)}; correct the path, or make the file first"
 
 
+def _directory(error):
+    return f"{error.filename} is a directory; give a file" if error.filename else None
+
+
+def _not_permitted(error):
+    return f"{error.filename}: permission denied; give a place that you may use" if error.filename else None
+
+
+def _not_utf8(error):
+    return (
+        f"a text is not UTF-8: byte 0x{error.object[error.start]:02x} at byte {error.start + 1} of what was read; "
+        "convert it, for example with iconv"
+    )
+
+
 def _existing_file(error):
     return f"{error.filename or error} exists already and is kept; move it away, or choose another --destdir"
 
@@ -111,6 +126,9 @@ def _assertion(error):
 _KINDS = (
     (FileNotFoundError, _missing_file),
     (FileExistsError, _existing_file),
+    (IsADirectoryError, _directory),
+    (PermissionError, _not_permitted),
+    (UnicodeDecodeError, _not_utf8),
     (OSError, _model_file),
     (RuntimeError, _dictionary),
     (AssertionError, _assertion),

@@ -1,5 +1,6 @@
 """The commands: ``--user-dir`` by name, ``fairseq-score --sacrebleu``, ``--log-file``, and errors of one line."""
 
+import contextlib
 import functools
 import os
 import sys
@@ -64,6 +65,42 @@ def score_sacrebleu_lists(module):
             sacrebleu.corpus_bleu = corpus_bleu
 
     module.cli_main = cli_main
+
+
+class SourceTextError(ValueError):
+    """Text to translate that is not UTF-8; the message is one line with the cure."""
+
+    one_line = True
+
+
+@patch(
+    "interactive_reads_utf8",
+    "fairseq_cli.interactive",
+    fault="fairseq-interactive: UnicodeDecodeError; a carriage return within a sentence makes two of it",
+    since="fairseq itself",
+)
+def interactive_reads_utf8(module):
+    """End sentences at line feeds only, and name the line that is not UTF-8."""
+
+    def buffered_read(input, buffer_size):
+        name = "standard input" if input == "-" else input
+        buffer = []
+        with contextlib.nullcontext(sys.stdin.buffer) if input == "-" else open(input, "rb") as lines:
+            for number, line in enumerate(lines, start=1):
+                try:
+                    buffer.append(line.decode("utf-8").strip())
+                except UnicodeDecodeError as error:
+                    raise SourceTextError(
+                        f"{name} is not UTF-8: byte 0x{line[error.start]:02x} in line {number}; convert it, for "
+                        "example with iconv"
+                    ) from None
+                if len(buffer) >= buffer_size:
+                    yield buffer
+                    buffer = []
+        if buffer:
+            yield buffer
+
+    module.buffered_read = buffered_read
 
 
 @patch(

@@ -127,6 +127,25 @@ def test_a_text_beyond_the_positions():
     assert explain(error).endswith("leave such samples out with --skip-it")
 
 
+def test_a_text_that_is_not_utf8(data, checkpoint, tmp_path):
+    (tmp_path / "latin.src").write_bytes(b"w1 w2\nw3 caf\xe9\n")
+    words = ("--path", checkpoint, "--input", tmp_path / "latin.src")
+    line = one_line(fairseq("interactive", data, *words), "interactive")
+    assert line.endswith("latin.src is not UTF-8: byte 0xe9 in line 2; convert it, for example with iconv")
+    words = ("--only-source", "--trainpref", tmp_path / "latin.src", "--destdir", tmp_path / "out")
+    line = one_line(fairseq("preprocess", *words), "preprocess")
+    assert "a text is not UTF-8: byte 0xe9 at byte 13 of what was read" in line
+
+
+def test_a_directory_as_a_file(data, checkpoint, tmp_path):
+    line = one_line(fairseq("interactive", data, "--path", checkpoint, "--input", tmp_path), "interactive")
+    assert line.endswith(f"{tmp_path} is a directory; give a file")
+
+
+def test_a_file_that_may_not_be_read():
+    assert explain(PermissionError(13, "Permission denied", "x.pt")).startswith("x.pt: permission denied; give a place")
+
+
 def test_score_without_its_file(tmp_path):
     result = fairseq("score", "-s", tmp_path / "none", "-r", tmp_path / "none")
     assert "System output file" in one_line(result, "score")
