@@ -11,6 +11,7 @@ from fairseq_compat.patches import (
     masks,
     numpy_names,
     overrides,
+    settings,
 )
 
 __all__ = [
@@ -24,4 +25,5 @@ __all__ = [
     "masks",
     "numpy_names",
     "overrides",
+    "settings",
 ]

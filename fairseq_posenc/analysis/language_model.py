@@ -1,6 +1,5 @@
 """Trained language models and binarised texts, as ``fairseq-eval-lm`` reads them."""
 
-import ast
 import hashlib
 import os
 from argparse import Namespace
@@ -15,6 +14,7 @@ from fairseq.tasks.language_modeling import LanguageModelingTask
 from omegaconf import OmegaConf
 
 import fairseq_posenc.models.language_model as language_models  # registers the architectures
+from fairseq_compat import settings as compat_settings
 from fairseq_compat.mistakes import explain
 from fairseq_posenc.attention.patterns import FULL
 from fairseq_posenc.errors import InputError
@@ -88,12 +88,9 @@ def read_text(data, subset):
 def read_overrides(text):
     """The dictionary in the value of ``--model-overrides``. Raises InputError where it is none."""
     try:
-        overrides = ast.literal_eval(text)
-    except (ValueError, SyntaxError):
-        overrides = None
-    if not isinstance(overrides, dict):
-        raise InputError(f"--model-overrides {text} is no dictionary; give one such as \"{{'xpos_gamma': 0.5}}\"")
-    return overrides
+        return compat_settings.read_overrides(text)
+    except compat_settings.OverridesError as error:
+        raise InputError(str(error)) from None
 
 
 @dataclass

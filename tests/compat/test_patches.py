@@ -3,7 +3,7 @@
 import json
 
 import pytest
-from stock_commands import BIN, TRANSLATION, fairseq, python, run, succeeded
+from stock_commands import BIN, LANGUAGE_MODEL, TRANSLATION, fairseq, python, run, succeeded
 
 import fairseq_compat
 
@@ -193,6 +193,53 @@ def evaluate_what_is_too_long(lm_data, language_model, **variables):
     return result
 
 
+def sentences_to_translate(tmp_path, **variables):
+    """Two sentences; other control characters are white space within them."""
+    (tmp_path / "input").write_bytes("w1\rw2\x0bw3\x85w4\u2028w5\nw6\r\n".encode())
+    code = (
+        "import sys; from fairseq_cli.interactive import buffered_read\n"
+        "lines = [line.split() for batch in buffered_read(sys.argv[1], 1) for line in batch]\n"
+        "assert lines == [['w1', 'w2', 'w3', 'w4', 'w5'], ['w6']], f'{len(lines)} sentences'"
+    )
+    return python(code, tmp_path / "input", **variables)
+
+
+def load_settings_that_are_code(model, tmp_path, **variables):
+    """Without the patch, the first command ends the process with status 9."""
+    code = (
+        "import sys, torch\n"
+        "from fairseq import checkpoint_utils\n"
+        "state = torch.load(sys.argv[1])\n"
+        "state['cfg']['model'].adaptive_softmax_cutoff = '__import__(\"os\")._exit(print(\"RUN\", flush=True) or 9)'\n"
+        "torch.save(state, sys.argv[2])\n"
+        "try: checkpoint_utils.load_model_ensemble([sys.argv[2]])\n"
+        "except Exception as error: assert 'would have to be run as code' in str(error), error"
+    )
+    return python(code, model / "checkpoint_last.pt", tmp_path / "code.pt", **variables)
+
+
+def override_with_no_dictionary(data, checkpoint, **variables):
+    result = fairseq("generate", data, "--path", checkpoint, "--model-overrides", "{'a'", **variables)
+    result.returncode = int("is no dictionary of settings" not in result.stderr)
+    return result
+
+
+def load_settings_of_another_type(checkpoint, **variables):
+    code = (
+        "import sys\n"
+        "from fairseq import checkpoint_utils\n"
+        "try: checkpoint_utils.load_model_ensemble([sys.argv[1]], {'encoder_attention_heads': 'x'})\n"
+        "except ValueError as error: assert 'give no model for its parameters' in str(error), error"
+    )
+    return python(code, checkpoint, **variables)
+
+
+def samples_of_no_tokens(lm_data, **variables):
+    result = fairseq("train", lm_data, *LANGUAGE_MODEL, "--tokens-per-sample", "0", "--no-save", **variables)
+    result.returncode = int("--tokens-per-sample must be at least 1" not in result.stderr)
+    return result
+
+
 def length_buckets(**variables):
     """What --num-batch-buckets 2 does with the lengths 1 to 9."""
     code = "from fairseq.data.data_utils import get_buckets; assert get_buckets(range(1, 10), 2).tolist() == [5, 9]"
@@ -276,6 +323,12 @@ CHECKS = {
     "numpy_percentile": (length_buckets, "interpolation"),
     "architecture_override": (validate_with_another_architecture, "Could not infer task type"),
     "eval_lm_skipped_samples": (evaluate_what_is_too_long, "Perplexity: 1.00"),
+    "interactive_reads_utf8": (sentences_to_translate, "3 sentences"),
+    "settings_are_no_code": (load_settings_that_are_code, "RUN"),
+    "model_overrides": (override_with_no_dictionary, "SyntaxError"),
+    "checkpoint_settings": (load_settings_of_another_type, "unsupported operand"),
+    "tokens_per_sample": (samples_of_no_tokens, "ZeroDivisionError"),
+    "eval_lm_skips_silently": (evaluate_what_is_too_long, "Perplexity: 1.00"),
 }
 
 
