@@ -123,7 +123,14 @@ def _assertion(error):
     return f"{missing.group(1)} does not exist; correct the path" if missing else None
 
 
+def _missing_part(error):
+    """A compiled part that fairseq's source release lacks."""
+    missing = re.match(r"cannot import name '(libnat|libbase)' from 'fairseq'", str(error))
+    return f"fairseq.{missing.group(1)} is not built; `fairseq-posenc doctor` says how to build it" if missing else None
+
+
 _KINDS = (
+    (ImportError, _missing_part),
     (FileNotFoundError, _missing_file),
     (FileExistsError, _existing_file),
     (IsADirectoryError, _directory),

@@ -37,6 +37,20 @@ step() {
   fi
 }
 
+# The same for what few need: where it fails, say why in one line, and go on.
+optional_step() {
+  local title="$1" needed_for="$2" log started=$SECONDS
+  shift 2
+  log="$(mktemp)"
+  printf 'setup.sh: %s ... ' "$title"
+  if "$@" >"$log" 2>&1; then
+    echo "$((SECONDS - started)) s"
+  else
+    echo "left out; only $needed_for need it ($(tail -n 1 "$log" | cut -c1-200))"
+  fi
+  rm -f "$log"
+}
+
 python() { "$VENV_PYTHON" "$@"; }
 pip() { python -m pip "$@"; }
 can_import() { python -c "import $1" >/dev/null 2>&1; }
@@ -44,7 +58,7 @@ can_import() { python -c "import $1" >/dev/null 2>&1; }
 # ---- what an earlier run completed -------------------------------------------------------------------------------
 if [ -x "$VENV/bin/python" ]; then VENV_PYTHON="$VENV/bin/python"; else VENV_PYTHON="$VENV/Scripts/python.exe"; fi
 STAMP="$VENV/fairseq-posenc-setup.stamp"
-fingerprint() { cat setup.py pyproject.toml scripts/setup.sh fairseq_compat/startup/* | cksum | tr -d '\n'; echo " $PWD ${TORCH:-}"; }
+fingerprint() { cat setup.py pyproject.toml scripts/setup.sh scripts/build_extensions.py fairseq_compat/startup/* | cksum | tr -d '\n'; echo " $PWD ${TORCH:-}"; }
 if [ -f "$STAMP" ] && [ "$(cat "$STAMP")" = "$(fingerprint)" ] && python -c "
 import importlib.util as i, sys
 sys.exit(not all(i.find_spec(name) for name in ('torch', 'fairseq', 'fairseq_posenc', 'fairseq_compat', 'pytest')))"; then
@@ -134,6 +148,8 @@ step "installing fairseq-posenc and what it needs" pip install -c "$CONSTRAINTS"
 
 step "importing fairseq's compiled parts" python -c "
 import fairseq.data.data_utils_fast, fairseq.data.token_block_utils_fast, fairseq.libbleu"
+can_import fairseq.libnat ||
+  optional_step "building fairseq's libnat" "insertion and Levenshtein Transformers" python scripts/build_extensions.py
 python -m fairseq_posenc.cli doctor --quiet || fail "the check above found something missing"
 fingerprint >"$STAMP"
 echo "setup.sh: done in $SECONDS s; activate with: source $VENV/bin/activate"

@@ -44,7 +44,7 @@ def checkpoint_types(module):
 @patch(
     "broadcast_objects",
     "fairseq.distributed.utils",
-    fault="resume with several processes: UnpicklingError: Weights only load failed ... omegaconf",
+    fault="several processes, where rank 0 sends objects of other types: UnpicklingError: Weights only load failed",
     since="PyTorch 2.6",
     needed=_loads_weights_only,
 )

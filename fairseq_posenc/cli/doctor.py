@@ -32,6 +32,14 @@ OPTIONAL = {
     "pytest": "for the tests: pip install 'fairseq-posenc[test]'",
 }
 COMPILED = ("fairseq.data.data_utils_fast", "fairseq.data.token_block_utils_fast", "fairseq.libbleu")
+# The source release of fairseq 0.12.2 has the source of neither.
+OPTIONAL_COMPILED = {
+    "fairseq.libnat": "for insertion and Levenshtein Transformers: python scripts/build_extensions.py",
+    "fairseq.libbase": (
+        "for BASE layers; its source is in no release of fairseq: git clone --branch v0.12.2 "
+        "https://github.com/facebookresearch/fairseq CHECKOUT && python scripts/build_extensions.py CHECKOUT"
+    ),
+}
 COMMANDS = ("train", "generate", "interactive", "eval_lm", "validate", "preprocess", "score", "hydra_train")
 REBUILD = "install a C++ compiler, then: pip install --no-deps --force-reinstall fairseq==0.12.2"
 
@@ -75,6 +83,7 @@ def examine():
             missing.append({"what": name, "why": error, "cure": REBUILD})
         elif versions[name] is not None:
             missing.append({"what": name, "why": error, "cure": SETUP if hook else "see the start-up hook"})
+    optional = {name: import_error(name) is None for name in OPTIONAL_COMPILED}
     patches = patch_states()
     missing += [
         {"what": f"patch {patch['name']}", "why": patch["state"], "cure": f"report it; without it: {patch['fault']}"}
@@ -90,6 +99,7 @@ def examine():
         "hook_active": hook,
         "patches": patches,
         "compiled": {name: errors[name] is None for name in COMPILED},
+        "optional_compiled": optional,
         "plugin_loads": plugin is None,
         "missing": missing,
     }
@@ -167,6 +177,8 @@ def describe(findings, quiet=False):
         yield "Compiled parts of fairseq"
         for name, works in findings["compiled"].items():
             yield f"  {name:<36}{'works' if works else 'MISSING'}"
+        for name, works in findings["optional_compiled"].items():
+            yield f"  {name:<36}{'works' if works else f'not built ({OPTIONAL_COMPILED[name]})'}"
         yield f"--user-dir fairseq_posenc {'loads' if findings['plugin_loads'] else 'DOES NOT LOAD'}"
     for item in findings["missing"]:
         yield f"missing: {item['what']}: {item['why']}\n    cure: {item['cure']}"

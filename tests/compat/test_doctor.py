@@ -20,6 +20,18 @@ def test_a_sound_installation():
     assert "module not imported yet" not in {patch["state"] for patch in findings["patches"]}
 
 
+def test_parts_that_few_need_are_listed_and_not_missing():
+    """The parts of non-autoregressive models and of BASE layers, which fairseq's source release leaves out."""
+    hide = "import sys; sys.modules.update({'fairseq.libnat': None, 'fairseq.libbase': None})\n"
+    code = hide + "from fairseq_posenc.cli import main; sys.exit(main(['doctor']))"
+    lines = succeeded(python(code)).stdout.splitlines()
+    (libnat,) = [line for line in lines if line.startswith("  fairseq.libnat")]
+    (libbase,) = [line for line in lines if line.startswith("  fairseq.libbase")]
+    assert "not built (for insertion and Levenshtein Transformers: python scripts/build_extensions.py)" in libnat
+    assert "not built (for BASE layers; its source is in no release of fairseq" in libbase
+    assert lines[-1] == "Nothing is missing."
+
+
 def test_the_hook_switched_off_is_the_one_cause_named_first():
     result = doctor("--quiet", FAIRSEQ_COMPAT="0")
     if sys.version_info >= (3, 11):

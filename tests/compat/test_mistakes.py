@@ -157,6 +157,18 @@ def test_hydra_train_without_data(tmp_path):
     assert "nowhere" in one_line(fairseq("hydra-train", *overrides, *options, cwd=tmp_path), "hydra-train")
 
 
+@pytest.mark.parametrize("part", ["libnat", "libbase"])
+def test_a_part_that_is_not_built(part, monkeypatch):
+    import fairseq
+
+    monkeypatch.delitem(sys.modules, f"fairseq.{part}", raising=False)
+    monkeypatch.delattr(fairseq, part, raising=False)
+    monkeypatch.setattr(fairseq, "__path__", [])
+    with pytest.raises(ImportError) as caught:
+        exec(f"from fairseq import {part}")
+    assert explain(caught.value) == f"fairseq.{part} is not built; `fairseq-posenc doctor` says how to build it"
+
+
 def test_unknown_user_dir(tmp_path):
     line = one_line(fairseq("train", tmp_path, "--user-dir", "no_such_plugin", *TRANSLATION), "train")
     assert "--user-dir no_such_plugin is neither a directory" in line

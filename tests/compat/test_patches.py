@@ -23,15 +23,15 @@ def load_checkpoint(checkpoint, **variables):
 
 
 def send_between_processes(**variables):
-    """What rank 0 does to every other rank when training resumes: a configuration object goes over the wire."""
+    """What rank 0 does to every other rank when training resumes, with an object that no file may hold."""
     code = (
         "import torch.distributed as dist, torch, sys\n"
-        "from omegaconf import OmegaConf\n"
+        "from fractions import Fraction\n"
         "from fairseq.distributed.utils import broadcast_object, get_global_group\n"
         "dist.init_process_group('gloo')\n"
-        "sent = OmegaConf.create({'lr': [0.5]}) if dist.get_rank() == 0 else None\n"
+        "sent = {'share': Fraction(1, 3)} if dist.get_rank() == 0 else None\n"
         "got = broadcast_object(sent, src_rank=0, group=dist.group.WORLD, dist_device=torch.device('cpu'))\n"
-        "assert got == {'lr': [0.5]}\n"
+        "assert got == {'share': Fraction(1, 3)}\n"
         "dist.destroy_process_group()"
     )
     return torchrun("--no-python", BIN / "python", "-c", code, **variables)
