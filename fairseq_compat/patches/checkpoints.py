@@ -1,7 +1,4 @@
-"""Reading checkpoints. ``torch.load`` keeps ``weights_only=True``: loading a file runs no foreign code.
-
-Building its model may: fairseq itself evaluates some options that are text, such as ``--decoder-layers`` of ``fconv``.
-"""
+"""Reading checkpoints. ``torch.load`` keeps ``weights_only=True``: loading a file runs no foreign code."""
 
 import functools
 import os
