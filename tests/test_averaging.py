@@ -1,5 +1,9 @@
 """Averages of checkpoints: the mean, ties, which files are taken, what is refused."""
 
+import os
+import subprocess
+import sys
+
 import pytest
 import torch
 
@@ -69,3 +73,30 @@ def test_bad_input_is_one_line_and_keeps_the_output(words, message, tmp_path, ca
     error = capsys.readouterr().err
     assert message in error and "\n" not in error.strip().split("error: ")[1]
     assert output.read_text() == "an earlier average"
+
+
+def test_a_full_disk_leaves_the_output_as_it_was(tmp_path):
+    """Here files may have 1,000 bytes only, which the system tells as it tells a full disk."""
+    path, output = save(tmp_path / "1.pt", 1), tmp_path / "average.pt"
+    output.write_text("an earlier average")
+    code = (
+        "import resource, sys\n"
+        "from fairseq_posenc.cli import main\n"
+        "resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000))\n"
+        "sys.exit(main(['average', '--inputs', sys.argv[1], '--output', sys.argv[2]]))"
+    )
+    done = subprocess.run([sys.executable, "-c", code, path, output], capture_output=True, text=True)
+    assert done.returncode == 2, done.stderr
+    assert f"error: cannot write --output {output}: File too large; free some space" in done.stderr
+    assert "Traceback" not in done.stderr
+    assert output.read_text() == "an earlier average" and sorted(tmp_path.iterdir()) == [path, output]
+
+
+def test_what_is_no_ordinary_file_is_no_output(tmp_path, capsys):
+    """A device such as /dev/full would be replaced by a file; a pipe stands for it here."""
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "folder").mkdir()
+    for output in (tmp_path / "pipe", tmp_path / "folder"):
+        assert main(["average", "--inputs", str(save(tmp_path / "1.pt", 1)), "--output", str(output)]) == 2
+        assert f"--output {output} is no ordinary file" in capsys.readouterr().err
+    assert (tmp_path / "pipe").is_fifo()

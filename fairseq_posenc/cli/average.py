@@ -28,6 +28,8 @@ def run(args):
     output = Path(args.output)
     if not output.absolute().parent.is_dir():
         raise InputError(f"--output {output}: the folder {output.absolute().parent} does not exist; make it first")
+    if output.exists() and not output.is_file():
+        raise InputError(f"--output {output} is no ordinary file; give the name of one")
     by_number = args.num_epoch_checkpoints is not None or args.num_update_checkpoints is not None
     if by_number and not (len(args.inputs) == 1 and Path(args.inputs[0]).is_dir()):
         raise InputError(f"--inputs {' '.join(args.inputs)}: --num-*-checkpoints takes one folder; name the --save-dir")
@@ -45,6 +47,13 @@ def run(args):
         paths = last_checkpoints(args.inputs[0], pattern, count, args.checkpoint_upper_bound)
     average = average_checkpoints(paths)
     partial = output.with_name(output.name + ".partial")
-    torch.save(average, partial)
-    os.replace(partial, output)
+    try:
+        # PyTorch's own writer tells a full disk in many lines, and keeps what it has written.
+        with open(partial, "wb") as file:
+            torch.save(average, file)
+        os.replace(partial, output)
+    except (OSError, RuntimeError) as error:
+        partial.unlink(missing_ok=True)
+        reason = getattr(error, "strerror", None) or str(error).split("\n")[0]
+        raise InputError(f"cannot write --output {output}: {reason}; free some space or choose another place") from None
     print(f"{output}: the average of {', '.join(str(path) for path in paths)}")
