@@ -5,6 +5,7 @@ Distance is query position less key position: positive in the past, negative in 
 
 import torch
 
+from fairseq_posenc.analysis.curves import thinned
 from fairseq_posenc.encodings import Stack, encoding_class
 from fairseq_posenc.errors import InputError
 
@@ -17,6 +18,7 @@ MEASURES = {
     "value": ("values",),
 }
 VECTORS = 64  # random vectors that a cosine is the mean of
+FINEST = POINTS = 1024  # every distance below the first, and as many in even steps to the last
 
 
 def untrained(names, heads, longest):
@@ -47,18 +49,32 @@ def trained(path, layer=1):
     Raises InputError where the file is no such checkpoint, or the layer has no encoding.
     """
     # fairseq takes seconds to import: only for checkpoints.
-    from fairseq.models.transformer import TransformerConfig
-
     from fairseq_posenc.averaging import read_checkpoint
-    from fairseq_posenc.models.stack import build_encodings
 
     state = read_checkpoint(path)
+    try:
+        return list(_encodings_in(path, state, layer))
+    except InputError:
+        raise
+    except (AttributeError, KeyError, IndexError, TypeError, ValueError, ArithmeticError, RuntimeError) as error:
+        reason = str(error).split("\n")[0][:200]
+        raise InputError(
+            f"{path} has settings that do not give its encodings ({type(error).__name__}: {reason}); use another one"
+        ) from error
+
+
+def _encodings_in(path, state, layer):
+    from fairseq.models.transformer import TransformerConfig
+
+    from fairseq_posenc.models.checks import check_layers
+    from fairseq_posenc.models.stack import build_encodings
+
     args = state["cfg"]["model"] if state.get("cfg") else state.get("args")
     sides = [side for side in ("encoder", "decoder") if getattr(args, f"{side}_position_encoding", None)]
     if not sides:
         raise InputError(f"{path} names no position encoding; give a checkpoint of a model of this package")
+    check_layers(args, sides)
     cfg = TransformerConfig.from_namespace(args)
-    found = []
     for side in sides:
         encodings = build_encodings(cfg, side, padding_idx=1)
         if not 1 <= layer <= len(encodings):
@@ -69,13 +85,14 @@ def trained(path, layer=1):
         own = f"{side}.later_positions.{layer - 2}." if encoding is not encodings[0] else f"{side}.embed_positions."
         weights = {name[len(own) :]: tensor for name, tensor in state["model"].items() if name.startswith(own)}
         encoding.float().load_state_dict(weights)
-        found.append((encoding.eval(), side))
-    return found
+        yield encoding.eval(), side
 
 
 @torch.no_grad()
 def curves(encoding, longest):
     """Return {measure: (distances, values (H, n))} with one row where all heads are equal.
+
+    Distances are all below FINEST, and POINTS in even steps to ``longest``.
 
     - ``bias``: what is added to the score after 1/sqrt(D).
     - ``score``: of a query and a key of ones, relative to distance 0.
@@ -96,14 +113,16 @@ def curves(encoding, longest):
         )
     found = {}
     for measure in measures_of(encoding):
+        distances = thinned(longest + 1, FINEST, POINTS)
         if measure in ("embedding", "value"):
-            distances, values = range(longest + 1), _CURVES[measure](encoding, longest)
+            values = _CURVES[measure](encoding, torch.tensor([distances]))
         else:
-            # One query, and a key at every distance that it sees.
-            q_columns = range(longest, longest + 1)
-            k_columns = range(longest + 1 if encoding.stack.causal else 2 * longest + 1)
-            distances = range(longest - k_columns[-1], longest + 1)
-            values = _CURVES[measure](encoding, q_columns, k_columns).flip(-1)
+            if not encoding.stack.causal:
+                distances = [-distance for distance in distances[:0:-1]] + distances
+            # One query, and one key at a time: all of them together would take memory that grows with the distance.
+            query = range(longest, longest + 1)
+            keys = [range(longest - distance, longest - distance + 1) for distance in distances]
+            values = torch.cat([_CURVES[measure](encoding, query, key) for key in keys], dim=-1)
         same = torch.allclose(values, values[:1].expand_as(values))
         found[measure] = distances, (values[:1] if same else values).double()
     return found
@@ -118,32 +137,32 @@ def _head_dim(encoding):
 
 
 def _score(encoding, q_columns, k_columns):
-    shape = (1, encoding.stack.heads, len(k_columns), _head_dim(encoding))
-    q, k = torch.ones(shape)[:, :, :1], torch.ones(shape)
+    return _score_of_ones(encoding, q_columns, k_columns) / _score_of_ones(encoding, q_columns, q_columns)
+
+
+def _score_of_ones(encoding, q_columns, k_columns):
+    q = k = torch.ones(1, encoding.stack.heads, 1, _head_dim(encoding))
     # As attention does it: new queries and keys are turned together.
     k = encoding.rotate(k, k, k_columns, k_columns)[1]
     q = encoding.rotate(q, q, q_columns, q_columns)[0]
     q, k = encoding.decay(q, k, q_columns, k_columns)
-    scores = encoding.scores(q, k, q_columns, k_columns)[0, :, 0]
-    return scores / scores[:, q_columns.start].unsqueeze(-1)
+    return encoding.scores(q, k, q_columns, k_columns)[0, :, 0]
 
 
 def _mixed_value(encoding, q_columns, k_columns):
-    values = _random(VECTORS, 1, 1, _head_dim(encoding)).expand(-1, encoding.stack.heads, len(k_columns), -1)
-    all_on_one = torch.eye(len(k_columns)).view(-1, 1, 1, 1, len(k_columns))
-    shape = (VECTORS, encoding.stack.heads, 1, -1)
-    mixed = [encoding.mix(weights.expand(shape), values, q_columns, k_columns) for weights in all_on_one]
-    return ((torch.cat(mixed, dim=2) - values).norm(dim=-1) / values.norm(dim=-1)).mean(dim=0)
+    values = _random(VECTORS, 1, 1, _head_dim(encoding)).expand(-1, encoding.stack.heads, -1, -1)
+    mixed = encoding.mix(torch.ones(VECTORS, encoding.stack.heads, 1, 1), values, q_columns, k_columns)
+    return ((mixed - values).norm(dim=-1) / values.norm(dim=-1)).mean(dim=0)
 
 
-def _embedding(encoding, longest):
-    x = _random(VECTORS, 1, encoding.stack.model_dim).expand(-1, longest + 1, -1)
-    return _cosine_with_first(encoding.embed(x, torch.arange(longest + 1).unsqueeze(0))).mean(dim=0, keepdim=True)
+def _embedding(encoding, positions):
+    x = _random(VECTORS, 1, encoding.stack.model_dim).expand(-1, positions.size(1), -1)
+    return _cosine_with_first(encoding.embed(x, positions)).mean(dim=0, keepdim=True)
 
 
-def _value(encoding, longest):
-    v = _random(VECTORS, 1, 1, _head_dim(encoding)).expand(-1, encoding.stack.heads, longest + 1, -1)
-    return _cosine_with_first(encoding.values(v, torch.arange(longest + 1).unsqueeze(0))).mean(dim=0)
+def _value(encoding, positions):
+    v = _random(VECTORS, 1, 1, _head_dim(encoding)).expand(-1, encoding.stack.heads, positions.size(1), -1)
+    return _cosine_with_first(encoding.values(v, positions)).mean(dim=0)
 
 
 def _random(*shape):

@@ -13,6 +13,9 @@ Encodings have their default options and initial weights; with --checkpoint thos
 from fairseq_posenc.encodings import encoding_class, encoding_names
 from fairseq_posenc.errors import InputError
 
+#: More takes many GiB of memory, or lines that nobody can tell apart.
+MOST = {"heads": 256, "distance": 100_000}
+
 
 def add_arguments(parser):
     parser.add_argument("names", nargs="*", metavar="NAME", help="encodings")
@@ -59,3 +62,7 @@ def check(args, names):
         value = getattr(args, option)
         if value is not None and value < 1:
             raise InputError(f"--{option} must be at least 1, but is {value}")
+    for option, most in MOST.items():
+        value = getattr(args, option)
+        if value is not None and value > most:
+            raise InputError(f"--{option} must be at most {most}, but is {value}")

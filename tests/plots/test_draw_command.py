@@ -1,13 +1,19 @@
 """``fairseq-posenc draw``: every registered encoding is drawn, and bad input is one line before anything is written."""
 
+from argparse import Namespace
+
 import matplotlib.image
 import pytest
+import torch
 
+from fairseq_posenc.analysis.by_distance import curves, untrained
 from fairseq_posenc.cli import main
 from fairseq_posenc.encodings import encoding_class, encoding_names
 from fairseq_posenc.plots.encoding import draw
 from fairseq_posenc.plots.results import read_results
 from fairseq_posenc.plots.rows import read_tsv
+
+CODE = "[__import__('os').system('touch PWNED')]"
 
 
 @pytest.fixture(scope="module")
@@ -61,6 +67,8 @@ def test_several_encodings_and_heads(tmp_path):
         (["alibbi"], "did you mean alibi"),
         (["alibi", "--heads", "0"], "--heads must be at least 1, but is 0"),
         (["alibi", "--distance", "0"], "--distance must be at least 1, but is 0"),
+        (["alibi", "--distance", "100001"], "--distance must be at most 100000, but is 100001"),
+        (["alibi", "--heads", "257"], "--heads must be at most 256, but is 257"),
         (["alibi", "--layer", "2"], "--layer 2 needs --checkpoint"),
         (["alibi", "--checkpoint", "x.pt"], "leave out alibi"),
         (["--heads", "4", "--checkpoint", "x.pt"], "leave out --heads 4"),
@@ -75,3 +83,26 @@ def test_mistakes_end_in_one_line(tmp_path, monkeypatch, capsys, words, message)
     error = capsys.readouterr().err
     assert message in error and error.strip().count("\n") == 0
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("name", ["shaw", "xpos", "alibi", "sinusoidal"])
+def test_long_distances_are_drawn_in_points(name):
+    """Near distances all, far ones in even steps; the numbers are those of a short curve."""
+    (far, _), (near, _) = (untrained([name], 2, longest) for longest in (100_000, 40))
+    for measure, (distances, values) in curves(far[0], 100_000).items():
+        assert len(distances) < 5000 and distances[-1] == 100_000 and values.isfinite().all()
+        of_distance = dict(zip(distances, values.T.tolist()))
+        for distance, column in zip(curves(near[0], 40)[measure][0], curves(near[0], 40)[measure][1].T.tolist()):
+            assert of_distance[distance] == pytest.approx(column, abs=1e-5)
+
+
+def test_a_checkpoint_with_nonsense_for_settings(tmp_path, capsys):
+    settings = {"arch": "x", "decoder_position_encoding": "alibi", "decoder_embed_dim": 8, "decoder_layers": 1}
+    for number, change in enumerate(({"decoder_attention_heads": "x"}, {"decoder_attention_heads": 2, "max": CODE})):
+        state = {"args": Namespace(**settings, **change), "cfg": None, "model": {}}
+        torch.save(state, tmp_path / "model.pt")
+        words = ["draw", "--checkpoint", str(tmp_path / "model.pt"), "--output", str(tmp_path / f"figure{number}")]
+        assert main(words) == 2
+        error = capsys.readouterr().err
+        assert error.count("\n") == 1 and ("must be a whole number" in error or "do not give its encodings" in error)
+    assert [path.name for path in tmp_path.iterdir()] == ["model.pt"]
