@@ -9,16 +9,20 @@ from fairseq_posenc.errors import InputError
 
 SAMPLES = 1000
 SEED = 12345
+#: sacreBLEU keeps the statistics of every sentence of every sample: 10,000 samples of 3,000 sentences take 3 GiB.
+MOST_SAMPLES = 10_000
 #: The levels of ++ and + in the tables of Zhang et al. (2023).
 LEVELS = (0.05, 0.10)
 
 
 def check_bootstrap(samples, seed):
-    """Raise InputError for fewer than one sample or a seed below 1 (sacreBLEU takes seed 0 for "no seed")."""
+    """Raise InputError for a number of samples or a seed out of range (sacreBLEU takes seed 0 for "no seed")."""
     if samples < 1:
         raise InputError(f"{samples} bootstrap samples: at least 1 is needed, {SAMPLES} are usual")
-    if seed < 1:
-        raise InputError(f"bootstrap seed {seed}: give 1 or more, {SEED} is usual")
+    if samples > MOST_SAMPLES:
+        raise InputError(f"{samples} bootstrap samples: at most {MOST_SAMPLES} fit into memory, {SAMPLES} are usual")
+    if not 1 <= seed < 2**63:
+        raise InputError(f"bootstrap seed {seed}: give 1 or more, below 2^63; {SEED} is usual")
 
 
 def check_levels(levels):

@@ -23,7 +23,8 @@ class System:
 def read_systems(paths, names=None):
     """Read files of translations, plain text or fairseq-generate output, in the order given.
 
-    Raises InputError where a file cannot be read, is given twice, or where names are too few, too many or equal.
+    Raises InputError where a file cannot be read, has only blank lines, is given twice, or where names are too few, too
+    many or equal.
     """
     given_twice = [path for path, count in Counter(paths).items() if count > 1]
     if given_twice:
@@ -32,12 +33,19 @@ def read_systems(paths, names=None):
     for name, path in zip(system_names(paths, names), paths):
         lines = read_lines(path)
         generated = parse_generate_output(lines, path) if is_generate_output(lines) else None
-        systems.append(System(name, str(path), generated.best_text if generated else lines, generated))
+        hypotheses = generated.best_text if generated else lines
+        if not any(line.strip() for line in hypotheses):
+            raise InputError(f"{path} has only blank lines; give the translations")
+        systems.append(System(name, str(path), hypotheses, generated))
     return systems
 
 
 def system_names(paths, names=None):
-    """Return one distinct name a file: those given, else the file's stem, with its folder or a number where needed."""
+    """Return one distinct name a file: those given, else the file's stem.
+
+    Where stems are equal, it is the file's name, and where those are equal too, its folder and stem, with a number at
+    need.
+    """
     if names:
         if len(names) != len(paths):
             raise InputError(f"{len(names)} --name for {len(paths)} --hyp; give one name for each file, in their order")
@@ -46,10 +54,15 @@ def system_names(paths, names=None):
             raise InputError(f"--name {equal[0]} is given twice; give each system a name of its own")
         return list(names)
     files = [Path(path) for path in paths]
-    stems = Counter(file.stem for file in files)
-    wanted = [file.stem if stems[file.stem] == 1 else f"{file.resolve().parent.name}/{file.stem}" for file in files]
+    stems, full = Counter(file.stem for file in files), Counter(file.name for file in files)
+
+    def wanted(file):
+        if stems[file.stem] == 1:
+            return file.stem
+        return file.name if full[file.name] == 1 else f"{file.resolve().parent.name}/{file.stem}"
+
     distinct = []
-    for name in wanted:
+    for name in map(wanted, files):
         number = 1
         while (candidate := name if number == 1 else f"{name}-{number}") in distinct:
             number += 1
@@ -107,6 +120,9 @@ def notes_on(systems, references, from_systems):
         )
     raw_references = not looks_tokenized(references)
     for system in systems:
+        blank = sum(not line.strip() for line in system.hypotheses)
+        if blank:
+            notes.append(f"{blank} of the {len(system.hypotheses)} lines of {system.path} are blank, and count as such")
         if holds_subword_pieces(system.hypotheses):
             notes.append(f"{system.path} holds subword pieces (@@ or ▁); run fairseq-generate with --remove-bpe")
         if raw_references and looks_tokenized(system.hypotheses):

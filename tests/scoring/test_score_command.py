@@ -213,3 +213,33 @@ def test_the_command_is_recorded_as_it_was_typed(tmp_path, write, reference):
 def test_scoring_needs_no_fairseq():
     code = "import sys, fairseq_posenc.cli.score; sys.exit('fairseq' in sys.modules or 'torch' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code]).returncode == 0
+
+
+def test_blank_translations(write, reference, capsys):
+    assert main(["score", "--ref", reference, "--hyp", write("blank.txt", ["", " ", "", ""])]) == 2
+    error = capsys.readouterr().err
+    assert "blank.txt has only blank lines; give the translations" in error and error.count("\n") == 1
+    assert main(["score", "--ref", reference, "--hyp", write("some.txt", ["", *GOOD[1:3], " "])]) == 0
+    assert "2 of the 4 lines of" in capsys.readouterr().err
+
+
+def test_suffixes_tell_systems_apart(tmp_path, write, reference):
+    """As WMT names its files: year.system."""
+    files = [write("wmt21.ICL", GOOD), write("wmt21.UEdin", POOR), write("other.txt", POOR)]
+    words = [word for path in files for word in ("--hyp", path)]
+    record = run_json(tmp_path, "--ref", reference, *words, "--bootstrap-samples", "10")
+    assert [row["name"] for row in record["systems"]] == ["wmt21.ICL", "wmt21.UEdin", "other"]
+
+
+@pytest.mark.parametrize(
+    ("option", "number", "message"),
+    [
+        ("--bootstrap-samples", 10**9, "1000000000 bootstrap samples: at most 10000 fit into memory"),
+        ("--seed", 2**63, "give 1 or more, below 2^63"),
+    ],
+)
+def test_a_bootstrap_out_of_range(option, number, message, write, reference, capsys):
+    files = [word for name, text in (("a", GOOD), ("b", POOR)) for word in ("--hyp", write(name, text))]
+    assert main(["score", "--ref", reference, *files, option, str(number)]) == 2
+    error = capsys.readouterr().err
+    assert message in error and error.count("\n") == 1
