@@ -1,6 +1,5 @@
 """The average of checkpoints, which fairseq's package on the registry has no command for."""
 
-import pickle
 import re
 from pathlib import Path
 
@@ -9,6 +8,7 @@ from fairseq import checkpoint_utils  # noqa: F401 (tells PyTorch which types of
 from tqdm import tqdm
 
 from fairseq_posenc.errors import InputError
+from fairseq_posenc.models.checks import check_finite
 
 #: File names that fairseq-train gives to checkpoints of epochs and of ``--save-interval-updates``.
 EPOCH_FILE = re.compile(r"checkpoint(\d+)\.pt")
@@ -44,11 +44,15 @@ def average_checkpoints(paths):
     Means are taken in float64 and rounded once. Tensors that are tied in the last checkpoint stay tied.
 
     Raises:
-        InputError: a file cannot be read, or the models differ in their parameters.
+        InputError: a file cannot be read, a parameter is not finite, or the models differ in their parameters.
     """
     sums = {}
     for number, path in enumerate(tqdm(paths, desc="average", unit="checkpoint", disable=None)):
         state = read_checkpoint(path)
+        try:
+            check_finite(state["model"])
+        except InputError as error:
+            raise InputError(f"{path}: {error}") from None
         shapes = {name: tensor.shape for name, tensor in state["model"].items()}
         if number and shapes != {name: tensor.shape for name, tensor in sums.items()}:
             raise InputError(f"{path} has other parameters than {paths[0]}; average checkpoints of one training")
@@ -69,9 +73,14 @@ def read_checkpoint(path):
         state = torch.load(path, map_location="cpu")
     except FileNotFoundError:
         raise InputError(f"{path}: no such file; correct the path") from None
-    except (RuntimeError, OSError, EOFError, pickle.UnpicklingError) as error:
-        reason = str(error).split("\n")[0][:100]
+    except Exception as error:  # the bytes of another kind of file may raise anything
+        reason = (str(error) or type(error).__name__).split("\n")[0][:100]
         raise InputError(f"{path} cannot be read as a checkpoint ({reason}); leave it out") from error
-    if not isinstance(state, dict) or "model" not in state:
+    parameters = state.get("model") if isinstance(state, dict) else None
+    if not isinstance(parameters, dict) or not parameters or not all(map(_is_parameter, parameters.values())):
         raise InputError(f"{path} is not a fairseq checkpoint: it holds no model; leave it out")
     return state
+
+
+def _is_parameter(value):
+    return isinstance(value, torch.Tensor) and value.layout == torch.strided and not value.is_complex()

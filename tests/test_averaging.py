@@ -57,6 +57,12 @@ def test_last_checkpoints_by_number(tmp_path):
     [
         (["--inputs", "{folder}/none.pt"], "none.pt: no such file"),
         (["--inputs", "{folder}/1.pt", "{folder}/cut.pt"], "cut.pt cannot be read"),
+        (["--inputs", "{folder}/text.pt"], "text.pt cannot be read as a checkpoint"),
+        (["--inputs", "{folder}/empty.pt"], "empty.pt cannot be read as a checkpoint ("),
+        (["--inputs", "{folder}/words.pt"], "words.pt is not a fairseq checkpoint: it holds no model"),
+        (["--inputs", "{folder}/sparse.pt"], "sparse.pt is not a fairseq checkpoint: it holds no model"),
+        (["--inputs", "{folder}/nan.pt"], "nan.pt: 1 of the 2 numbers of the parameter bias are NaN or infinite"),
+        (["--inputs", "{folder}/1.pt", "--output", "x" * 250], "the name is longer than the 255 bytes of a file name"),
         (["--inputs", "{folder}/1.pt", "{folder}/other.pt"], "other.pt has other parameters than"),
         (["--inputs", "{folder}", "--num-epoch-checkpoints", "0"], "at least 1, but is 0"),
         (["--inputs", "{folder}/1.pt", "--num-epoch-checkpoints", "2"], "takes one folder"),
@@ -67,9 +73,14 @@ def test_bad_input_is_one_line_and_keeps_the_output(words, message, tmp_path, ca
     whole = save(tmp_path / "1.pt", 1)
     (tmp_path / "cut.pt").write_bytes(whole.read_bytes()[:500])
     save(tmp_path / "other.pt", 2, bias=torch.zeros(2))
+    save(tmp_path / "nan.pt", 2, bias=torch.tensor([1.0, float("nan")]))
+    save(tmp_path / "sparse.pt", 2, bias=torch.ones(2).to_sparse())
+    torch.save({"model": {"bias": "words"}}, tmp_path / "words.pt")
+    (tmp_path / "text.pt").write_text("a b c d e\n")
+    (tmp_path / "empty.pt").touch()
     output = tmp_path / "average.pt"
     output.write_text("an earlier average")
-    assert main(["average", *(word.format(folder=tmp_path) for word in words), "--output", str(output)]) == 2
+    assert main(["average", "--output", str(output), *(word.format(folder=tmp_path) for word in words)]) == 2
     error = capsys.readouterr().err
     assert message in error and "\n" not in error.strip().split("error: ")[1]
     assert output.read_text() == "an earlier average"

@@ -28,6 +28,8 @@ def run(args):
     output = Path(args.output)
     if not output.absolute().parent.is_dir():
         raise InputError(f"--output {output}: the folder {output.absolute().parent} does not exist; make it first")
+    if len(os.fsencode(f"{output.name}.partial")) > 255:
+        raise InputError(f"--output {output}: the name is longer than the 255 bytes of a file name; shorten it")
     if output.exists() and not output.is_file():
         raise InputError(f"--output {output} is no ordinary file; give the name of one")
     by_number = args.num_epoch_checkpoints is not None or args.num_update_checkpoints is not None

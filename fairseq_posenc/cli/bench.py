@@ -21,6 +21,8 @@ from fairseq_posenc.provenance import check_json_target, provenance, write_json
 
 MEASURES = ("training", "generation", "forward", "memory")
 TASKS = ("translation", "language_modeling")
+#: The largest numbers; beyond them no machine measures anything.
+MOST = {"vocabulary": 10_000_000, "length": 1_000_000, "sentences": 1_000_000, "beam": 1000, "rounds": 10_000}
 
 
 def add_arguments(parser):
@@ -55,10 +57,12 @@ def run(args):
     elif not generates:
         raise InputError(f"--beam {args.beam} is for --measure generation, but --measure is {','.join(asked)}")
     encodings = [encoding_class(name).name for name in args.encodings or encoding_names()]
-    for argument in ("vocabulary", "length", "sentences", "beam", "rounds"):
+    for argument in MOST:
         value = getattr(args, argument)
         if value is not None and value < 1:
             raise InputError(f"--{argument} must be at least 1, but is {value}")
+        if value is not None and value > MOST[argument]:
+            raise InputError(f"--{argument} must be at most {MOST[argument]}, but is {value}")
     if args.json:
         check_json_target(args.json)
     # fairseq takes seconds to import: only after the arguments have been checked.

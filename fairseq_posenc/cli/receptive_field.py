@@ -45,6 +45,7 @@ def run(args):
 def closed_form(args):
     from fairseq_posenc.analysis.bias_curves import RECENT, sandwich_curves
     from fairseq_posenc.analysis.systems import check_lengths
+    from fairseq_posenc.encodings.limits import check_table
 
     for name in ("segments", "seed", "max_tokens"):
         if getattr(args, name) is not None:
@@ -55,7 +56,10 @@ def closed_form(args):
     if len(lengths) > 1:
         raise InputError(f"--lengths: --closed-form takes one, but there are {len(lengths)}")
     check_lengths(lengths, RECENT, "the fit to the nearest distances")
-    curves = sandwich_curves(args.dims or [128, 32, 64, 256], lengths[0])
+    dims = args.dims or [128, 32, 64, 256]
+    # In fp64, and three times over while they are computed.
+    check_table(f"--dims {max(dims)} at --lengths {lengths[0]}", 3, lengths[0], max(dims))
+    curves = sandwich_curves(dims, lengths[0])
     for curve in curves:
         print(f"sandwich, {curve['dim']:>4} dimensions: {formulas(curve)}")
     return {"length": lengths[0], "biases": curves}

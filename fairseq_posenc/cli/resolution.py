@@ -47,7 +47,7 @@ def run(args):
 def closed_form(args):
     from fairseq_posenc.analysis.resolution import closed_form_curves
     from fairseq_posenc.analysis.systems import check_lengths
-    from fairseq_posenc.encodings.limits import check_number
+    from fairseq_posenc.encodings.limits import check_number, check_table
     from fairseq_posenc.encodings.xpos import GAMMAS, SCALE_BASES
 
     if args.texts is not None:
@@ -61,6 +61,8 @@ def closed_form(args):
     check_number("--scale-base", options["scale_base"], *SCALE_BASES)
     lengths = args.lengths or [4096]
     check_lengths(lengths, 2, "a curve")
+    # In fp64, and three times over while they are computed.
+    check_table(f"--dim {options['dim']} at --lengths {max(lengths)}", 3, max(lengths), options["dim"])
     curves = [
         {**curve, "length": length} for length in lengths for curve in closed_form_curves(length=length, **options)
     ]

@@ -25,6 +25,8 @@ AXES = {
     "embedding": ("cosine \N{MINUS SIGN} 1", "position of a word, against 0"),
     "value": ("cosine \N{MINUS SIGN} 1", "position of a value, against 0"),
 }
+#: What else than these in a column cannot be drawn.
+CHOICES = {"side": SIDES, "measure": tuple(AXES)}
 
 
 def rows_of(name, side, weights, curves):

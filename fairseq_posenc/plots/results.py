@@ -32,6 +32,9 @@ KINDS = {
     "extrapolation": extrapolation,
 }
 
+#: matplotlib cannot divide an axis of larger numbers.
+LARGEST = 1e100
+
 
 def read_results(paths, paper_path=None):
     """Read results of one kind: (kind, {label: rows}); the paper's come last and say so in their label.
@@ -63,6 +66,13 @@ def read_result(path):
     kind, results = read_tsv_result(path) if Path(path).suffix == ".tsv" else read_json_result(path)
     if not all(results.values()):
         raise InputError(f"{path} holds no numbers; nothing can be drawn")
+    choices = getattr(KINDS[kind], "CHOICES", {})
+    for row in (row for rows in results.values() for row in rows):
+        for column, value in row.items():
+            if isinstance(value, (int, float)) and abs(value) > LARGEST:
+                raise InputError(f"{path}: {column} {value:.3g} is too large to be drawn; correct the result")
+            if column in choices and value not in choices[column]:
+                raise InputError(f"{path}: {column} must be one of {', '.join(choices[column])}, but is {value}")
     return kind, results
 
 
@@ -71,7 +81,7 @@ def read_json_result(path):
         record = json.loads(Path(path).read_text(encoding="utf-8"))
     except OSError as error:
         raise InputError(f"cannot read {path}: {error.strerror}; check the path") from None
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise InputError(f"{path} is not JSON ({error}); give a result that a command wrote with --json") from None
     kind = record.get("kind") if isinstance(record, dict) else None
     if not isinstance(kind, str) or kind not in KINDS:

@@ -17,7 +17,10 @@ def read_tsv(path):
 
     Raises InputError where the file cannot be read, has no rows, or a line with another number of cells.
     """
-    header, *lines = [line.split("\t") for line in read_lines(path) if line]
+    filled = [line for line in read_lines(path) if line]
+    if not filled:
+        raise InputError(f"{path} has only empty lines; nothing can be drawn")
+    header, *lines = [line.split("\t") for line in filled]
     for number, cells in enumerate(lines, start=2):
         if len(cells) != len(header):
             raise InputError(f"{path}: line {number} has {len(cells)} cells but the header has {len(header)}")

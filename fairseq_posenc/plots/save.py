@@ -8,6 +8,7 @@ from fairseq_posenc.plots.rows import rows_to_tsv
 from fairseq_posenc.plots.style import save_image
 
 FORMS = ("tsv", "png", "pdf")
+LONGEST_NAME = 255
 
 
 def outputs(stem):
@@ -15,9 +16,16 @@ def outputs(stem):
     return [Path(f"{stem}.{form}") for form in FORMS]
 
 
+def check_name(option, name):
+    """Raise InputError where no file can have this name."""
+    if len(os.fsencode(name)) > LONGEST_NAME:
+        raise InputError(f"{option}: the name is longer than the {LONGEST_NAME} bytes of a file name; shorten it")
+
+
 def check_stem(stem, inputs=()):
     """Raise InputError where the figure could not be written, or would overwrite one of the inputs."""
     folder = Path(f"{stem}.png").resolve().parent
+    check_name(f"--output {stem}", f"{Path(stem).name}.png.partial")
     if not folder.is_dir():
         raise InputError(f"--output {stem}: the folder {folder} does not exist; make it first")
     if not os.access(folder, os.W_OK):

@@ -51,6 +51,7 @@ SETTINGS = {
     "lines.linewidth": 1.4,
     "lines.markersize": 4,
     "legend.frameon": False,
+    "text.parse_math": False,  # names of systems may hold dollar signs
     "pdf.fonttype": 42,  # text stays text
     "savefig.dpi": 200,
 }

@@ -194,6 +194,7 @@ def test_fits_of_sandwich_are_those_of_the_paper(tmp_path):
         (["DATA", "--path", "alibi", "--lengths", "8", "--dims", "8"], "--dims is an option of --closed-form"),
         (["--closed-form", "--path", "alibi"], "--closed-form needs no model and no text; leave out --path"),
         (["--closed-form", "--segments", "3"], "--segments is an option for models"),
+        (["--closed-form", "--lengths", "100000000000"], "--dims 256 at --lengths 100000000000 needs"),
         (["--closed-form", "--lengths", "30"], "--lengths: 30 is too small for the fit to the nearest distances"),
         (["--closed-form", "--lengths", "99,100"], "--closed-form takes one, but there are 2"),
         (["--closed-form", "--dims", "64,7"], "--sandwich-dim must be even and at least 2, but is 7"),

@@ -138,6 +138,8 @@ def test_pieces_are_spread_over_the_text():
         (["--closed-form", "--dim", "7"], "--dim must be even, but is 7"),
         (["--closed-form", "--gamma", "0"], "--gamma must be between 1e-06 and 1e+06, but is 0"),
         (["--closed-form", "--scale-base", "nan"], "--scale-base must be between 0.01 and 1e+12, but is nan"),
+        (["--closed-form", "--lengths", "100000000000"], "--dim 64 at --lengths 100000000000 needs 71,525.6 GiB"),
+        (["--closed-form", "--dim", "10000000000"], "--dim 10000000000 at --lengths 4096 needs"),
         (["--closed-form", "--lengths", "9,9"], "9 is given twice"),
     ],
 )

@@ -107,6 +107,7 @@ def test_bench_of_language_models(tmp_path):
         (["--length", "600", "--encodings", "rope,posnet-embed"], "posnet-embed 512; leave out what is too short"),
         (["--length", "512", "--encodings", "posnet-embed"], "needs 513 positions"),
         (["--rounds", "0"], "--rounds must be at least 1, but is 0"),
+        (["--vocabulary", "1000000000000"], "--vocabulary must be at most 10000000, but is 1000000000000"),
         (["--size", "huge"], "--size must be one of iwslt_de_en, wmt_en_de, wmt_en_de_big, but is huge"),
         (["--json", "/no/such/folder/x.json"], "folder"),
     ],

@@ -87,6 +87,9 @@ lengths\t11\t31\t1\t31.0\t12\trope\t12.5\t25.0\t0.98
 GRAIN_LINES = ["grain\tcharacter\t1\tsinusoidal\trope\t29.5\t0.5", "grain\tbleu\t3\tsinusoidal\trope\t27.5\t1.0"]
 
 
+ENCODING = "encoding\tside\tmeasure\tdistance\tvalue\nalibi\t{}\t{}\t0\t1\n"
+
+
 @pytest.fixture
 def results(tmp_path, monkeypatch):
     """A folder, now the current one, with a result of every kind."""
@@ -244,6 +247,12 @@ INCOMPLETE = {**GRAIN, "grains": {"bleu": [{"n": 1}]}}
         ("bad.tsv", "pair\tkernel_dim\tbleu\nen-de\tbig\t3\n", "'big'; give numbers"),
         ("bad.tsv", "pair\tkernel_dim\tbleu\nen-de\t16\t\n", "bad.tsv has an empty cell in its column bleu"),
         ("bad.tsv", "", "bad.tsv is empty"),
+        ("bad.tsv", "\n\n", "bad.tsv has only empty lines"),
+        ("bad.tsv", "pair\tkernel_dim\tbleu\nen-de\t16\tinf\n", "bad.tsv: bleu inf is too large to be drawn"),
+        ("bad.tsv", f"pair\tkernel_dim\tbleu\nen-de\t1{'0' * 150}\t3\n", "kernel_dim 1e+150 is too large to be drawn"),
+        ("bad.tsv", ENCODING.format("middle", "bias"), "bad.tsv: side must be one of encoder, decoder, but is middle"),
+        ("bad.tsv", ENCODING.format("encoder", "x"), "bad.tsv: measure must be one of bias, score, mixed value"),
+        ("bad.json", "[" * 100_000, "bad.json is not JSON"),
     ],
 )
 def test_bad_results_end_in_one_line(results, capsys, name, content, message):
@@ -265,6 +274,7 @@ def test_bad_results_end_in_one_line(results, capsys, name, content, message):
             "cost.json holds cost but table.tsv table",
         ),
         (["cost.json", "cost.json", "--output", "x"], "cost.json is given twice"),
+        (["cost.json", "--output", "x" * 250], "the name is longer than the 255 bytes of a file name"),
         (["missing.json", "--output", "x"], "cannot read missing.json"),
         (["cost.json", "--output", "folder"], "folder.png is a folder"),
     ],
@@ -275,3 +285,10 @@ def test_mistakes_end_in_one_line(results, capsys, words, message):
     error = capsys.readouterr().err
     assert error.count("\n") == 1 and message in error
     assert (results / "table.tsv").read_text() == TABLE_TSV and not list(results.glob("x.*"))
+
+
+def test_a_name_with_dollar_signs(results):
+    """matplotlib would read it as a formula."""
+    (results / "names.tsv").write_text(ENCODING.format("encoder", "bias").replace("alibi", "$x_{$"))
+    assert main(["plot", "names.tsv", "--output", "names2"]) == 0
+    assert (results / "names2.png").stat().st_size > 1000
