@@ -6,6 +6,7 @@ from torch.nn import functional as F
 
 from fairseq_posenc.encodings.base import FIRST, SEPARATE, SHARED, Flag
 from fairseq_posenc.encodings.dropout import Dropout
+from fairseq_posenc.encodings.limits import check_table
 from fairseq_posenc.encodings.registry import register_encoding
 from fairseq_posenc.encodings.relative import RelativeBias
 from fairseq_posenc.errors import InputError
@@ -56,7 +57,7 @@ class AdaptiveT5(RelativeBias):
     While training, dropout draws once for each distance of a batch, not for each pair of tokens.
 
     Raises:
-        InputError: a hidden layer below 1, or a dropout outside [0, 1).
+        InputError: a hidden layer below 1 or beyond the memory, or a dropout outside [0, 1).
     """
 
     summary = "small network a head of a squashed distance"
@@ -77,6 +78,8 @@ class AdaptiveT5(RelativeBias):
         for flag, width in (("hidden", hidden), ("second-hidden", second_hidden)):
             if width < 1:
                 raise InputError(f"--adaptive-t5-{flag} must be at least 1, but is {width}")
+        sizes = f"--adaptive-t5-hidden {hidden} with --adaptive-t5-second-hidden {second_hidden}"
+        check_table(sizes, stack.heads, hidden, second_hidden)
         if not 0 <= dropout < 1:
             raise InputError(f"--adaptive-t5-dropout must be in [0, 1), but is {dropout}")
         directions = ["past"] if stack.causal else ["past", "future"]

@@ -6,6 +6,7 @@ import torch
 from torch import nn
 
 from fairseq_posenc.encodings.base import Flag
+from fairseq_posenc.encodings.limits import check_table
 from fairseq_posenc.encodings.registry import register_encoding
 from fairseq_posenc.encodings.relative import RelativeBias
 from fairseq_posenc.errors import InputError
@@ -39,7 +40,8 @@ class T5(RelativeBias):
     added after it.
 
     Raises:
-        InputError: too few buckets, an odd number in the encoder, or a maximal distance within the exact buckets.
+        InputError: too few buckets, more than the memory holds, an odd number in the encoder, or a maximal distance
+            within the exact buckets.
     """
 
     summary = "learned number a head for each bucket of distances"
@@ -61,6 +63,7 @@ class T5(RelativeBias):
                 f"--t5-max-distance {max_distance} is not beyond the {self.buckets // 2} distances that have a bucket "
                 "of their own; give a larger value"
             )
+        check_table(f"--t5-buckets {buckets}", buckets, stack.heads)
         self.max_distance = max_distance
         self.weight = nn.Parameter(torch.empty(buckets, stack.heads))
         nn.init.xavier_uniform_(self.weight)

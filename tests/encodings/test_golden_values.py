@@ -233,6 +233,12 @@ def test_xpos_of_an_encoder_stays_in_range_of_fp16():
         ("posnet-embed", {"kernel_dim": 10**22}, "--posnet-dim 10000000000000000000000 needs "),
         ("posnet-attn", {"max_positions": 10**11}, "--posnet-attn-max-positions 100000000000 with kernels of 64 x 64"),
         ("shaw", {"clip": 10**11}, "--shaw-clip 100000000000 needs 47,683.7 GiB for one table, but the memory is "),
+        ("t5", {"buckets": 10**11, "max_distance": 10**12}, "--t5-buckets 100000000000 needs 2,980.2 GiB"),
+        (
+            "adaptive-t5",
+            {"hidden": 10**11},
+            "--adaptive-t5-hidden 100000000000 with --adaptive-t5-second-hidden 4 needs",
+        ),
         ("sandwich", {"dim": 10**11}, "--sandwich-dim 100000000000 at 1,000 distances needs 372,529.0 GiB"),
     ],
 )
