@@ -40,14 +40,26 @@ def _no_cuda(module):
 @patch(
     "half_precision_without_cuda",
     "fairseq.optim.fp16_optimizer",
-    fault="--fp16, --bf16: AssertionError: Torch not compiled with CUDA enabled",
-    since="fairseq itself, without a GPU",
-    needed=_no_cuda,
+    fault="--fp16, --bf16: AssertionError: Torch not compiled with CUDA enabled; with a GPU and --cpu: trains nothing",
+    since="fairseq itself, without a GPU or with --cpu",
 )
 def half_precision_without_cuda(module):
-    """Keep the fp32 copy of the parameters under the index that CPU tensors report, None."""
-    cuda = Overlay(module.torch.cuda, current_device=lambda: None)
-    module.torch = Overlay(module.torch, cuda=cuda)
+    """Keep the fp32 copy of the parameters under the index of their own device, under which gradients are looked up.
+
+    That of CPU tensors is None.
+    """
+    mixin = module._FP16OptimizerMixin
+    stock, torch = mixin.build_fp32_params.__func__, module.torch
+
+    def build_fp32_params(cls, args, params, flatten=True):
+        cuda = Overlay(torch.cuda, current_device=lambda: params[0].device.index)
+        module.torch = Overlay(torch, cuda=cuda)
+        try:
+            return stock(cls, args, params, flatten)
+        finally:
+            module.torch = torch
+
+    mixin.build_fp32_params = classmethod(build_fp32_params)
 
 
 @patch(

@@ -120,6 +120,19 @@ def copy_parameters_to_fp32(**variables):
     return python(code, **variables)
 
 
+def copy_parameters_of_the_cpu_beside_a_gpu(**variables):
+    """With --cpu on a machine that has a GPU: the copy must be where the gradients of CPU tensors are looked up."""
+    code = (
+        "import torch\n"
+        "torch.cuda.is_available, torch.cuda.current_device = lambda: True, lambda: 0\n"
+        "from fairseq.optim.fp16_optimizer import FP16Optimizer\n"
+        "parameter = torch.nn.Parameter(torch.ones(3).half())\n"
+        "copies = FP16Optimizer.build_fp32_params(None, [parameter])\n"
+        "assert list(copies) == [parameter.device.index], copies"
+    )
+    return python(code, **variables)
+
+
 def overflow_while_training(data, **variables):
     """The scale of the loss is beyond fp16, so that the first gradients overflow and their updates are skipped."""
     options = (*TRANSLATION, "--fp16", "--cpu", "--no-save", "--fp16-init-scale", str(2**40), "--max-update", "1")
@@ -329,6 +342,12 @@ CHECKS = {
     "checkpoint_settings": (load_settings_of_another_type, "unsupported operand"),
     "tokens_per_sample": (samples_of_no_tokens, "ZeroDivisionError"),
 }
+
+
+def test_cpu_beside_a_gpu():
+    succeeded(copy_parameters_of_the_cpu_beside_a_gpu())
+    failed = copy_parameters_of_the_cpu_beside_a_gpu(FAIRSEQ_COMPAT_SKIP="half_precision_without_cuda")
+    assert "AssertionError: {0: Parameter" in failed.stderr
 
 
 @pytest.fixture(scope="session")
