@@ -172,6 +172,8 @@ class Attending:
             if known == key:
                 return added
         bias = None if self.encoding is None else self.encoding.bias(q_columns, k_columns, self.device)
+        if bias is not None:
+            bias = bias.unsqueeze(0)  # some fused kernels take no mask of three dimensions
         if self.given is not None:
             bias = self.given[None, None] if bias is None else bias + self.given[None, None]
         added = additive(self._visible(q_columns, k_columns), bias, dtype)

@@ -1,9 +1,15 @@
 """How attention is computed: a fused kernel where no weights are asked for, plain products where they are."""
 
 import math
+from contextlib import nullcontext
 
 import torch
 from torch.nn import functional as F
+
+
+def keeping_dtype(x, narrow):
+    """Where ``x`` was given a wider dtype than ``narrow``, a context in which autocast does not cast it down again."""
+    return nullcontext() if x.dtype == narrow.dtype else torch.autocast(x.device.type, enabled=False)
 
 
 def fused_attention(q, k, v, mask=None, causal=False, dropout=0.0):
@@ -19,7 +25,9 @@ def fused_attention(q, k, v, mask=None, causal=False, dropout=0.0):
         (B, H, Tq, D), as v.
     """
     wide = v.to(q.dtype)
-    return F.scaled_dot_product_attention(q, k, wide, attn_mask=mask, dropout_p=dropout, is_causal=causal).to(v.dtype)
+    with keeping_dtype(q, v):
+        x = F.scaled_dot_product_attention(q, k, wide, attn_mask=mask, dropout_p=dropout, is_causal=causal)
+    return x.to(v.dtype)
 
 
 def weighted_attention(q, k, v, mask=None, dropout=0.0, scores=None, mix=None):
@@ -30,7 +38,8 @@ def weighted_attention(q, k, v, mask=None, dropout=0.0, scores=None, mix=None):
     """
     precision = torch.promote_types(q.dtype, torch.float32)
     q = q / math.sqrt(q.size(-1))
-    products = (q @ k.transpose(-2, -1) if scores is None else scores(q, k)).to(precision)
+    with keeping_dtype(q, v):
+        products = (q @ k.transpose(-2, -1) if scores is None else scores(q, k)).to(precision)
     if mask is not None:
         products = products + mask
     weights = torch.softmax(products, dim=-1)

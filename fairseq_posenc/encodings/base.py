@@ -135,7 +135,7 @@ class PositionEncoding(nn.Module):
         return q, k
 
     def bias(self, q_columns, k_columns, device):
-        """What is added to the scores after 1/sqrt(D): two ranges -> (H, Tq, Tk) in fp32, or None."""
+        """What is added to the scores after 1/sqrt(D): two ranges -> (H, Tq, Tk) in fp32, contiguous, or None."""
         return
 
     def scores(self, q, k, q_columns, k_columns):

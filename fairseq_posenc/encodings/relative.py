@@ -20,9 +20,11 @@ class RelativeBias(PositionEncoding):
 
     def bias(self, q_columns, k_columns, device):
         farthest, nearest = q_columns[-1] - k_columns[0], q_columns[0] - k_columns[-1]
-        diagonals = self.by_distance(torch.arange(farthest, nearest - 1, -1, device=device))
-        # The last query reads the first Tk of these numbers, the query before it starts one later, and so on.
-        return diagonals.unfold(1, len(k_columns), 1).flip(1)
+        with torch.autocast(device.type, enabled=False):  # numbers from positions are fp32 in every mode
+            diagonals = self.by_distance(torch.arange(farthest, nearest - 1, -1, device=device))
+        # The last query reads the first Tk of these numbers, the query before it starts one later, and so on. Fused
+        # kernels take only a bias whose keys lie side by side in memory.
+        return diagonals.contiguous().unfold(1, len(k_columns), 1).flip(1).contiguous()
 
 
 def head_exponents(heads):

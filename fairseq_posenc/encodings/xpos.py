@@ -1,6 +1,7 @@
 """xPos: rotation with a decay of its own for every frequency."""
 
 import math
+from contextlib import nullcontext
 
 import torch
 
@@ -97,11 +98,13 @@ class XPos(PositionEncoding):
         if self.plain_products:
             return super().scores(q, k, q_columns, k_columns)
         middle, dtype = self._middle(k_columns, q.dtype)
-        past, future = (
-            self._scaled(q, q_columns, middle, sign, dtype)
-            @ self._scaled(k, k_columns, middle, -sign, dtype).transpose(-2, -1)
-            for sign in (1, -1)
-        )
+        # Autocast would cast wider numbers down again.
+        with nullcontext() if dtype == q.dtype else torch.autocast(q.device.type, enabled=False):
+            past, future = (
+                self._scaled(q, q_columns, middle, sign, dtype)
+                @ self._scaled(k, k_columns, middle, -sign, dtype).transpose(-2, -1)
+                for sign in (1, -1)
+            )
         q_positions = torch.arange(q_columns.start, q_columns.stop, device=q.device).unsqueeze(1)
         k_positions = torch.arange(k_columns.start, k_columns.stop, device=q.device)
         return torch.where(k_positions <= q_positions, past, future)

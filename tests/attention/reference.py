@@ -40,6 +40,11 @@ def self_attention(name, dtype=torch.float64, max_positions=600):
     return module
 
 
+def random_text(length, batch=2, seed=0):
+    """(T, B, C) in float64, as self-attention takes it."""
+    return torch.randn(length, batch, DIM, dtype=torch.float64, generator=torch.Generator().manual_seed(seed))
+
+
 def padded(length, lengths, left):
     """(B, length), True at padding, for sentences of these lengths."""
     columns = torch.arange(length)

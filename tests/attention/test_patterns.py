@@ -11,7 +11,7 @@ from fairseq_posenc.attention.patterns import FULL, Blockwise, Window, attention
 from fairseq_posenc.attention.self_attention import CAUSAL, SelfAttention
 from fairseq_posenc.encodings import Stack, encoding_class
 from fairseq_posenc.errors import InputError
-from tests.attention.reference import DIM, ENCODINGS, HEADS, dense, padded, sees, self_attention
+from tests.attention.reference import DIM, ENCODINGS, HEADS, dense, padded, random_text, sees, self_attention
 
 #: Hooks compute in fp32 what follows from positions, and round it differently for queries and keys of another number.
 ATOL = 1e-7
@@ -28,10 +28,6 @@ def narrow_blocks(monkeypatch):
 def one_pass(module, x, pattern, padding=None):
     module.use_pattern(attention_pattern(pattern))
     return module(x, x, x, padding, need_weights=False, attn_mask=CAUSAL)[0]
-
-
-def random_text(length, batch=2, seed=0):
-    return torch.randn(length, batch, DIM, dtype=torch.float64, generator=torch.Generator().manual_seed(seed))
 
 
 def test_names():

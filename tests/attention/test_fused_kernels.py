@@ -1,0 +1,89 @@
+"""What fused kernels are given: masks that the fast ones take, and numbers that autocast leaves alone."""
+
+import pytest
+import torch
+from torch.nn import functional as F
+
+from fairseq_posenc.attention.self_attention import CAUSAL, SelfAttention
+from fairseq_posenc.encodings import Stack, encoding_class, encoding_names
+from tests.attention.reference import DIM, HEADS, padded, random_text
+from tests.encodings.cases import CASES
+
+BIASES = [name for name in encoding_names() if encoding_class(name).overrides("bias")]
+HALF = [torch.float16, torch.bfloat16]
+
+
+def attention(name, causal, **options):
+    torch.manual_seed(1)
+    module = SelfAttention(DIM, HEADS).eval()
+    encoding = encoding_class(name)
+    module.attach(encoding(Stack(DIM, HEADS, causal=causal), **{**CASES[name].options, **options}).eval())
+    return module
+
+
+@pytest.mark.parametrize("causal", [True, False])
+@pytest.mark.parametrize("name", BIASES)
+def test_biases_are_dense(name, causal):
+    """Otherwise PyTorch computes attention with its plain kernel."""
+    encoding = attention(name, causal).position_encoding
+    for queries, keys in (
+        (range(9), range(9)),
+        (range(4, 9), range(9)),
+        (range(9), range(16)),
+        (range(8, 9), range(9)),
+    ):
+        bias = encoding.bias(queries, keys, torch.device("cpu"))
+        assert bias.is_contiguous() and bias.dtype == torch.float32
+
+
+@pytest.mark.parametrize("padding", [None, padded(9, (9, 5), True)], ids=["unpadded", "padded"])
+@pytest.mark.parametrize("causal", [True, False])
+@pytest.mark.parametrize("name", BIASES)
+def test_masks_have_four_dense_dimensions(name, causal, padding, monkeypatch):
+    given, kernel = [], F.scaled_dot_product_attention
+
+    def recorded(*args, **options):
+        given.append(options["attn_mask"])
+        return kernel(*args, **options)
+
+    monkeypatch.setattr(F, "scaled_dot_product_attention", recorded)
+    x = random_text(9, batch=2).float()
+    with torch.no_grad():
+        attention(name, causal)(x, x, x, padding, need_weights=False, attn_mask=CAUSAL if causal else None)
+    (mask,) = given
+    assert mask.dim() == 4 and mask.stride(-1) == 1 and mask.shape[1:] == (HEADS, 9, 9)
+
+
+@pytest.mark.parametrize("dtype", HALF)
+@pytest.mark.parametrize("name", BIASES)
+def test_biases_are_fp32_under_autocast(name, dtype):
+    encoding = attention(name, causal=False).position_encoding
+    columns, cpu = range(40), torch.device("cpu")
+    bias = encoding.bias(columns, columns, cpu)
+    with torch.autocast("cpu", dtype=dtype):
+        assert torch.equal(encoding.bias(columns, columns, cpu), bias)
+
+
+def test_gradients_of_adaptive_t5_under_autocast():
+    encoding = attention("adaptive-t5", causal=True).position_encoding
+    gradients = []
+    for enabled in (False, True):
+        with torch.autocast("cpu", dtype=torch.bfloat16, enabled=enabled):
+            bias = encoding.bias(range(40), range(40), torch.device("cpu"))
+        gradients.append(torch.autograd.grad(bias.sin().sum(), list(encoding.parameters())))
+    for exact, cast in zip(*gradients):
+        assert torch.equal(exact, cast)
+
+
+@pytest.mark.parametrize("need_weights", [False, True])
+@pytest.mark.parametrize("causal", [True, False])
+def test_xpos_beyond_the_range_of_fp16_under_autocast(causal, need_weights):
+    """At the ends of this text its factors, e^20 and e^-20, are no numbers of fp16."""
+    module, x = attention("xpos", causal, scale_base=2.0), random_text(64).float()
+    mask = CAUSAL if causal else None
+    with torch.no_grad():
+        expected = module(x, x, x, need_weights=need_weights, attn_mask=mask)[0]
+        with torch.autocast("cpu", dtype=torch.float16):
+            out = module(x, x, x, need_weights=need_weights, attn_mask=mask)[0]
+    assert out.dtype == torch.float16
+    torch.testing.assert_close(out.float(), expected, rtol=0, atol=3e-3)
