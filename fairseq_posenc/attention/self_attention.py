@@ -132,6 +132,10 @@ def one_pass(attentions):
     shared = []
     for attention in attentions:
         attention._pass = shared
+    # Each one once, in the order of the layers: what they draw must be the same at every run.
+    for encoding in dict.fromkeys(attention.position_encoding for attention in attentions):
+        if encoding is not None:
+            encoding.begin_pass()
     try:
         yield
     finally:

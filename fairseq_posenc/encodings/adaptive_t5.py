@@ -93,6 +93,10 @@ class AdaptiveT5(RelativeBias):
             {d: nn.Parameter(torch.empty(stack.heads, 1).uniform_(1, 15)) for d in directions}
         )
 
+    def begin_pass(self):
+        for network in self.networks.values():
+            network.dropout.draw_seed()
+
     def by_distance(self, distances):
         steps = distances.abs().float()
         past = self._direction("past", steps)

@@ -111,6 +111,12 @@ class PositionEncoding(nn.Module):
         """The number of positions this instance accepts, or None without a limit."""
         return
 
+    def begin_pass(self):
+        """Called before the layers of a stack that share this instance, also before each step of decoding.
+
+        What is drawn at random for all of them is drawn here, and stays until the next pass begins.
+        """
+
     def embed(self, x, positions):
         """Give embeddings their positions: x (B, T, C), positions (B, T) or (1, T) -> (B, T, C).
 

@@ -1,0 +1,54 @@
+"""--checkpoint-activations computes layers once more in the backward pass, and must not change their gradients."""
+
+import pytest
+import torch
+
+from fairseq_posenc.encodings import encoding_names
+from tests.models.build import batch, build_small, build_small_lm, text
+
+SHARING = {
+    **dict.fromkeys(encoding_names(), ()),
+    "adaptive-t5 shared": ("--adaptive-t5-layers", "shared"),
+    "adaptive-t5 separate": ("--adaptive-t5-layers", "separate"),
+    "shaw shared": ("--shaw-layers", "shared"),
+    "t5 separate": ("--t5-layers", "separate"),
+    "kerple-log separate": ("--kerple-log-layers", "separate"),
+    "posnet-attn by layer": ("--posnet-attn-kernels", "layer", "--posnet-attn-dropout", 0.5),
+}
+DROPOUT = ("--dropout", 0.2, "--attention-dropout", 0.1, "--activation-dropout", 0.1)
+
+
+def gradients(model, inputs):
+    """Of all parameters, after two passes of training."""
+    model.train()
+    torch.manual_seed(3)
+    for _ in range(2):
+        model(**inputs)[0].sin().sum().backward()
+    return {name: parameter.grad for name, parameter in model.named_parameters()}
+
+
+def assert_same(build, name, layers, inputs):
+    words = (*layers, *DROPOUT, *SHARING[name])
+    plain, checkpointed = (build(name.split()[0], *words, *flag) for flag in ((), ("--checkpoint-activations",)))
+    expected, found = gradients(plain, inputs), gradients(checkpointed, inputs)
+    assert list(found) == list(expected)
+    for parameter, gradient in expected.items():
+        torch.testing.assert_close(found[parameter], gradient, atol=2e-4, rtol=1e-4, msg=parameter)
+
+
+@pytest.mark.parametrize("name", SHARING)
+def test_translation_model(name):
+    assert_same(build_small, name, ("--encoder-layers", 3, "--decoder-layers", 3), batch())
+
+
+@pytest.mark.parametrize("name", ["adaptive-t5 shared", "t5", "xpos"])
+@pytest.mark.parametrize("pattern", ["full", "window:3", "blockwise:4"])
+def test_language_model(name, pattern):
+    layers = ("--decoder-layers", 3, "--attention-pattern", pattern)
+    assert_same(build_small_lm, name, layers, {"src_tokens": text()})
+
+
+def test_passes_drop_differently():
+    model = build_small("adaptive-t5", "--adaptive-t5-layers", "shared").train()
+    first, second = (model(**batch())[0] for _ in range(2))
+    assert not torch.equal(first, second)
