@@ -84,11 +84,13 @@ def interactive_reads_utf8(module):
 
     def buffered_read(input, buffer_size):
         name = "standard input" if input == "-" else input
+        # Who calls fairseq from Python may have put text in its place, which has no bytes.
+        stdin = getattr(sys.stdin, "buffer", sys.stdin)
         buffer = []
-        with contextlib.nullcontext(sys.stdin.buffer) if input == "-" else open(input, "rb") as lines:
+        with contextlib.nullcontext(stdin) if input == "-" else open(input, "rb") as lines:
             for number, line in enumerate(lines, start=1):
                 try:
-                    buffer.append(line.decode("utf-8").strip())
+                    buffer.append((line.decode("utf-8") if isinstance(line, bytes) else line).strip())
                 except UnicodeDecodeError as error:
                     raise SourceTextError(
                         f"{name} is not UTF-8: byte 0x{line[error.start]:02x} in line {number}; convert it, for "

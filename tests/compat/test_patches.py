@@ -344,6 +344,16 @@ CHECKS = {
 }
 
 
+def test_interactive_reads_text_in_place_of_standard_input():
+    """As fairseq's own tests put it there."""
+    code = (
+        "import io, sys; from fairseq_cli.interactive import buffered_read\n"
+        "sys.stdin = io.StringIO('w1 w2\\nw3\\n')\n"
+        "assert list(buffered_read('-', 1)) == [['w1 w2'], ['w3']]"
+    )
+    succeeded(python(code))
+
+
 def test_cpu_beside_a_gpu():
     succeeded(copy_parameters_of_the_cpu_beside_a_gpu())
     failed = copy_parameters_of_the_cpu_beside_a_gpu(FAIRSEQ_COMPAT_SKIP="half_precision_without_cuda")
