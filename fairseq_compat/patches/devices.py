@@ -1,4 +1,4 @@
-"""Training in half precision, and with several processes, on machines without a GPU (or with --cpu)."""
+"""Training in half precision, and with several processes, above all on machines without a GPU (or with --cpu)."""
 
 import functools
 import importlib.util
@@ -105,6 +105,22 @@ def scalar_noise_without_cuda(module):
     names = ("HistogramObserver", "MinMaxObserver")
     observers = Overlay(observer, **{name: staying(getattr(observer, name)) for name in names})
     module.quantization = Overlay(module.quantization, observer=observers)
+
+
+@patch(
+    "amp_unscales_once",
+    "fairseq.optim.amp_optimizer",
+    fault="--amp: gradients are divided by the loss scale twice, by 128 x 128 at the start, which Adam alone hides",
+    since="fairseq itself",
+)
+def amp_unscales_once(module):
+    """Step with the optimizer whose gradients the clipping has unscaled; the scaler knows it by its identity."""
+
+    def step(self):
+        self.scaler.step(self.optimizer)
+        self.scaler.update()
+
+    module.AMPOptimizer.step = step
 
 
 @patch(

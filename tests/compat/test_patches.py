@@ -133,6 +133,27 @@ def copy_parameters_of_the_cpu_beside_a_gpu(**variables):
     return python(code, **variables)
 
 
+def step_with_a_loss_scale(**variables):
+    """SGD with rate 1 and gradient 3 takes 1 to -2, clipped to 1 takes 1 to 0. The scaler is that of CUDA, on a CPU."""
+    code = (
+        "import torch\n"
+        "from omegaconf import OmegaConf\n"
+        "from fairseq.optim.amp_optimizer import AMPOptimizer\n"
+        "sgd = {'_name': 'sgd', 'momentum': 0.0, 'weight_decay': 0.0, 'lr': [1.0]}\n"
+        "common = {'fp16_init_scale': 1024, 'fp16_scale_window': None, 'min_loss_scale': 1e-4}\n"
+        "cfg = OmegaConf.create({'optimizer': sgd, 'optimization': {'lr': [1.0]}, 'common': common})\n"
+        "for most, expected in (0.0, -2.0), (1.0, 0.0):\n"
+        "    parameter = torch.nn.Parameter(torch.ones(1))\n"
+        "    optimizer = AMPOptimizer.build_optimizer(cfg, [parameter])\n"
+        "    optimizer._grad_scaler = torch.amp.GradScaler('cpu', init_scale=1024.0)\n"
+        "    optimizer.backward(3 * parameter.sum())\n"
+        "    optimizer.clip_grad_norm(most)\n"
+        "    optimizer.step()\n"
+        "    assert abs(parameter.item() - expected) < 1e-4, f'{parameter.item()} in place of {expected}'"
+    )
+    return python(code, **variables)
+
+
 def overflow_while_training(data, **variables):
     """The scale of the loss is beyond fp16, so that the first gradients overflow and their updates are skipped."""
     options = (*TRANSLATION, "--fp16", "--cpu", "--no-save", "--fp16-init-scale", str(2**40), "--max-update", "1")
@@ -326,6 +347,7 @@ CHECKS = {
     "half_precision_without_cuda": (copy_parameters_to_fp32, NO_GPU),
     "overflow_without_cuda": (overflow_while_training, NO_GPU),
     "scalar_noise_without_cuda": (train_with_scalar_noise, NO_GPU),
+    "amp_unscales_once": (step_with_a_loss_scale, "in place of -2.0"),
     "ddp_on_cpu": (wrap_for_default_ddp, "device_ids"),
     "process_group_at_exit": (end_a_distributed_run, "its threads still run"),
     "no_encoder_fast_path": (generate_padded, "Mask Type should be defined"),
