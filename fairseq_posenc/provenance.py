@@ -13,6 +13,7 @@ from pathlib import Path
 
 from fairseq_posenc import __version__
 from fairseq_posenc.errors import InputError
+from fairseq_posenc.memory import installed_memory
 
 PACKAGE = Path(__file__).resolve().parent
 LIBRARIES = ("fairseq", "torch", "numpy", "sacrebleu", "sacremoses", "subword-nmt", "sentencepiece", "scipy")
@@ -133,7 +134,5 @@ def _cpu_model():
 
 
 def _memory_gib():
-    try:
-        return round(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30, 1)
-    except (AttributeError, OSError, ValueError):
-        return None
+    installed = installed_memory()
+    return None if installed is None else round(installed / 2**30, 1)

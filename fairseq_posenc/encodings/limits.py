@@ -1,10 +1,10 @@
 """What numbers and tables are refused."""
 
 import math
-import os
 from pathlib import Path
 
 from fairseq_posenc.errors import InputError
+from fairseq_posenc.memory import installed_memory
 
 #: Where Linux says how much memory a container may use.
 CONTAINER_LIMIT = Path("/sys/fs/cgroup/memory.max")
@@ -17,8 +17,8 @@ def check_number(flag, number, lowest, highest):
 
 
 def memory():
-    """The memory of this machine or container, in bytes."""
-    installed = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    """The memory of this machine or container, in bytes; infinite where the system does not say."""
+    installed = installed_memory() or math.inf
     try:
         return min(installed, int(CONTAINER_LIMIT.read_text()))
     except (OSError, ValueError):  # no container, or one without a limit

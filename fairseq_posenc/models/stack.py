@@ -65,7 +65,7 @@ def drop_stock_tables(state_dict, name, encoding):
 def refuse_scripting():
     """What torch.jit.script asks of a module first; its compiler would end in many lines."""
     raise InputError(
-        "models with --position-encoding cannot be compiled by TorchScript, which PyTorch has given up; use "
+        "models with --position-encoding cannot be compiled by TorchScript, which PyTorch has deprecated; use "
         "torch.export.export, as docs/compatibility.md shows"
     )
 
