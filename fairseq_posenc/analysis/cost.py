@@ -18,6 +18,7 @@ from tqdm import tqdm
 
 from fairseq_posenc.analysis.build import architecture, build_model
 from fairseq_posenc.analysis.peak_memory import in_own_process, peak_of_process
+from fairseq_posenc.analysis.precision import Updates, autocasting, in_precision
 from fairseq_posenc.encodings import Stack, encoding_class
 from fairseq_posenc.errors import InputError
 from fairseq_posenc.models.language_model import SIZES as LANGUAGE_MODEL_SIZES
@@ -35,6 +36,7 @@ class Workload:
     sentences: int = 32
     beam: Optional[int] = 4
     device: str = "cpu"
+    precision: str = "fp32"
 
     @property
     def tokens(self):
@@ -47,13 +49,16 @@ class Workload:
         # takes one more than the length, for the end of the sentence.
         rows = max(1024, self.length + 1)
         flags += ["--max-source-positions", rows, "--max-target-positions", rows]
-        return build_model(arch, *flags, words=self.words).to(self.device)
+        return in_precision(build_model(arch, *flags, words=self.words), self.precision).to(self.device)
 
     def batch(self):
         """Source, previous output and target, (sentences, length) each, without padding."""
         generator = torch.Generator().manual_seed(0)
         shape = (self.sentences, self.length)
         return [torch.randint(4, 4 + self.words, shape, generator=generator).to(self.device) for _ in range(3)]
+
+    def autocasting(self):
+        return autocasting(self.precision, self.device)
 
     def inputs(self):
         """What the model is called with for a batch."""
@@ -73,7 +78,7 @@ class LanguageModelWorkload(Workload):
         else:
             arch, flags = architecture(system, self.size, "transformer_lm"), []
         flags += ["--task", "language_modeling", "--tokens-per-sample", self.length]
-        return build_model(arch, *flags, words=self.words).to(self.device)
+        return in_precision(build_model(arch, *flags, words=self.words), self.precision).to(self.device)
 
     def inputs(self):
         return self.batch()[:1]
@@ -121,17 +126,16 @@ class TrainingStep:
     batches = 1
 
     def __init__(self, workload, system):
-        self.model = workload.model(system).train()
-        self.optimizer = torch.optim.Adam(self.model.parameters(), lr=1e-4)
+        self.workload, self.model = workload, workload.model(system).train()
+        self.update = Updates(self.model.parameters(), workload.precision, workload.device)
         self.inputs, self.target = workload.inputs(), workload.batch()[-1]
 
     def __call__(self):
-        logits = self.model(*self.inputs)[0]
-        loss = F.cross_entropy(logits.flatten(0, 1).float(), self.target.flatten(), label_smoothing=0.1)
-        loss.backward()
-        self.optimizer.step()
-        # Here, so that no system holds gradients while it is another's turn.
-        self.optimizer.zero_grad()
+        with self.workload.autocasting():
+            logits = self.model(*self.inputs)[0]
+            loss = F.cross_entropy(logits.flatten(0, 1).float(), self.target.flatten(), label_smoothing=0.1)
+        # It forgets the gradients, so that no system holds any while it is another's turn.
+        self.update(loss)
 
 
 class Forward:
@@ -140,11 +144,11 @@ class Forward:
     batches = 10
 
     def __init__(self, workload, system):
-        self.model = workload.model(system)
+        self.workload, self.model = workload, workload.model(system)
         self.inputs = workload.inputs()
 
     def __call__(self):
-        with torch.no_grad():
+        with torch.no_grad(), self.workload.autocasting():
             for _ in range(self.batches):
                 self.model(*self.inputs)
 
@@ -171,7 +175,7 @@ class Generation:
 
     def __call__(self):
         lengths = torch.full((self.workload.sentences,), self.workload.length, device=self.workload.device)
-        with torch.no_grad():
+        with torch.no_grad(), self.workload.autocasting():
             self.generator.generate([], {"net_input": {"src_tokens": self.source, "src_lengths": lengths}})
 
 

@@ -12,6 +12,7 @@ from tqdm import tqdm
 
 from fairseq_posenc.analysis.build import architecture, build_model
 from fairseq_posenc.analysis.peak_memory import in_own_process, peak_of_process
+from fairseq_posenc.analysis.precision import autocasting, in_precision
 from fairseq_posenc.attention.computation import Attending
 from fairseq_posenc.encodings import Stack, encoding_class
 from fairseq_posenc.errors import InputError
@@ -26,6 +27,7 @@ class Workload:
     heads: int = 8
     words: int = 1000
     device: str = "cpu"
+    precision: str = "fp32"
 
     def model(self, encoding, pattern, longest):
         """The model in evaluation mode, for texts of up to ``longest`` tokens."""
@@ -39,11 +41,17 @@ class Workload:
         }
         words = [word for pair in flags.items() for word in pair]
         arch = architecture(encoding, "tiny", "transformer_lm")
-        return build_model(arch, "--task", "language_modeling", *words, words=self.words).to(self.device)
+        model = build_model(arch, "--task", "language_modeling", *words, words=self.words)
+        return in_precision(model, self.precision).to(self.device)
 
     def text(self, length):
         generator = torch.Generator().manual_seed(0)
         return torch.randint(4, 4 + self.words, (1, length), generator=generator).to(self.device)
+
+    @contextmanager
+    def inference(self):
+        with torch.no_grad(), autocasting(self.precision, self.device):
+            yield
 
     def synchronize(self):
         if self.device == "cuda":
@@ -98,7 +106,7 @@ def measure_times(workload, systems, lengths, longest_full, rounds):
         (system, length) for length in lengths for system in systems if system[1] != "full" or length <= longest_full
     ]
     whole, attention = {cell: [] for cell in cells}, {cell: [] for cell in cells}
-    with tqdm(total=len(cells) * (rounds + 1), desc="forward", file=sys.stderr) as progress, torch.no_grad():
+    with tqdm(total=len(cells) * (rounds + 1), desc="forward", file=sys.stderr) as progress, workload.inference():
         for number in range(rounds + 1):
             for cell in cells:
                 system, length = cell
@@ -165,7 +173,7 @@ def slope(rows, name):
 
 def _memory(workload, encoding, pattern, length):
     model = workload.model(encoding, pattern, length)
-    with torch.no_grad():
+    with workload.inference():
         model(workload.text(16))
         if workload.device == "cuda":
             torch.cuda.reset_peak_memory_stats()

@@ -5,7 +5,8 @@ one fixed batch, ten times: Figure 2 of the PosNet paper), "memory" (the peak of
 the process's memory on a CPU, PyTorch's on a GPU; Table 3 of the paper). Of language models: all but generation.
 
 Systems take turns in one run; times are medians and quartiles over the rounds, and the ratio is the median over rounds
-of the ratio to stock in the same round.
+of the ratio to stock in the same round. --precision fp16 and bf16 train as fairseq does, with a copy of the parameters
+in fp32; amp autocasts all measures.
 
   fairseq-posenc bench --measure forward,memory --encodings sinusoidal,shaw,t5 --json cost.json
   fairseq-posenc plot cost.json --output figure2
@@ -14,6 +15,7 @@ of the ratio to stock in the same round.
 
 from pathlib import Path
 
+from fairseq_posenc.cli.devices import add_device_arguments, check_device
 from fairseq_posenc.cli.lists import words
 from fairseq_posenc.encodings import encoding_class, encoding_names
 from fairseq_posenc.errors import InputError
@@ -40,7 +42,7 @@ def add_arguments(parser):
     parser.add_argument("--sentences", type=int, default=32, help="sentences a batch (default: %(default)s)")
     parser.add_argument("--beam", type=int, help="beam size of generation (default: 4)")
     parser.add_argument("--rounds", type=int, default=7, help="measured rounds, after one to warm up (default: 7)")
-    parser.add_argument("--device", choices=("cpu", "cuda"), default="cpu")
+    add_device_arguments(parser)
     parser.add_argument("--json", type=Path, metavar="OUT", help="also write all numbers to this file")
 
 
@@ -69,6 +71,7 @@ def run(args):
     import torch
 
     from fairseq_posenc.analysis import cost
+    from fairseq_posenc.analysis.precision import missing_kernels_in_one_line
     from fairseq_posenc.models import language_model, transformer
 
     kind = cost.Workload if translates else cost.LanguageModelWorkload
@@ -77,17 +80,17 @@ def run(args):
     sizes = transformer.SIZES if translates else [name for name in language_model.SIZES if name != "wiki103"]
     if size not in sizes:
         raise InputError(f"--size must be one of {', '.join(sizes)}, but is {size}")
-    if args.device == "cuda" and not torch.cuda.is_available():
-        raise InputError("--device cuda: PyTorch sees no GPU; leave it out to measure on the CPU")
+    check_device(args.device)
 
-    workload = kind(size, args.vocabulary, args.length, args.sentences, args.beam, args.device)
+    workload = kind(size, args.vocabulary, args.length, args.sentences, args.beam, args.device, args.precision)
     cost.check_limits(workload, encodings, generates=generates)
-    times = {}
-    memory = cost.compare_memory(workload, encodings) if "memory" in asked else None
     runs = {"training": cost.TrainingStep, "generation": cost.Generation, "forward": cost.Forward}
-    for measure in measures:
-        if measure in runs and measure in asked:
-            times[measure] = cost.compare_times(workload, encodings, runs[measure], args.rounds)
+    times = {}
+    with missing_kernels_in_one_line(args.precision):
+        memory = cost.compare_memory(workload, encodings) if "memory" in asked else None
+        for measure in measures:
+            if measure in runs and measure in asked:
+                times[measure] = cost.compare_times(workload, encodings, runs[measure], args.rounds)
     print(table([cost.STOCK, *encodings], times, memory))
     if args.json:
         settings = {"task": args.task, **vars(workload), "threads": torch.get_num_threads(), "rounds": args.rounds}

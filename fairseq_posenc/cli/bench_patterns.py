@@ -11,6 +11,7 @@ process of its own: of the process on a CPU, of PyTorch on a GPU). An exponent o
 from pathlib import Path
 
 from fairseq_posenc.attention.patterns import attention_pattern
+from fairseq_posenc.cli.devices import add_device_arguments, check_device
 from fairseq_posenc.cli.lists import numbers, words
 from fairseq_posenc.encodings import encoding_class
 from fairseq_posenc.errors import InputError
@@ -51,7 +52,7 @@ def add_arguments(parser):
         ("rounds", 5, "measured rounds, after one to warm up"),
     ):
         parser.add_argument(f"--{name}", type=int, default=default, help=f"{meaning} (default: {default})")
-    parser.add_argument("--device", choices=("cpu", "cuda"), default="cpu")
+    add_device_arguments(parser)
     parser.add_argument("--json", type=Path, metavar="OUT", help="also write all numbers to this file")
 
 
@@ -76,14 +77,24 @@ def run(args):
     import torch
 
     from fairseq_posenc.analysis import pattern_cost
+    from fairseq_posenc.analysis.precision import missing_kernels_in_one_line
 
-    if args.device == "cuda" and not torch.cuda.is_available():
-        raise InputError("--device cuda: PyTorch sees no GPU; leave it out to measure on the CPU")
-    workload = pattern_cost.Workload(args.layers, args.dim, args.heads, args.vocabulary, args.device)
+    check_device(args.device)
+    workload = pattern_cost.Workload(args.layers, args.dim, args.heads, args.vocabulary, args.device, args.precision)
     for name in dict.fromkeys(args.encodings):
         pattern_cost.check_limit(workload, name, lengths[-1])
 
     result = {"kind": "pattern-cost", "workload": {**vars(workload), "threads": torch.get_num_threads()}}
+    with missing_kernels_in_one_line(args.precision):
+        measure_all(args, workload, systems, lengths, result)
+    if args.json:
+        write_json(args.json, {**result, **provenance()})
+
+
+def measure_all(args, workload, systems, lengths, result):
+    """Measure what ``args`` ask for, print it, and leave it in ``result``."""
+    from fairseq_posenc.analysis import pattern_cost
+
     if "memory" in args.measure:
         result["memory"] = pattern_cost.measure_memory(workload, systems, lengths, args.longest_full)
         for row in result["memory"]:
@@ -93,8 +104,6 @@ def run(args):
         result["time"] = pattern_cost.measure_times(workload, systems, lengths, args.longest_full, args.rounds)
         result["growth"] = pattern_cost.growth(result["time"])
         print(table(result["time"], result["growth"]))
-    if args.json:
-        write_json(args.json, {**result, **provenance()})
 
 
 def table(rows, growth):
