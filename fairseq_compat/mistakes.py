@@ -12,6 +12,24 @@ _TOO_LONG = re.compile(
     r"skip this example with (\S+)"
 )
 
+# What fairseq says, once data and model are there, of half precision with other flags.
+_HALF_PRECISION = (
+    (
+        r"Unsupported optimizer: (\w+)$",
+        "--memory-efficient-fp16 and --memory-efficient-bf16 do not go with the optimizer {}; give --fp16 or --bf16, "
+        "or --optimizer adam",
+    ),
+    (
+        r"chosen optimizer (\w+) does not support flat params",
+        "--fp16 joins all parameters into one tensor, which {} does not take; add --fp16-no-flatten-grads",
+    ),
+    (
+        r"--fp16-scale-window must be given explicitly",
+        "--fp16 with --update-freq that changes needs --fp16-scale-window, the updates after which the loss scale "
+        "grows; 16384 suits one GPU",
+    ),
+)
+
 
 def explain(error):
     """Return the line for ``error`` or for what caused it; None where it is no known mistake of a user."""
@@ -88,6 +106,14 @@ def _dictionary(error):
     return None
 
 
+def _half_precision(error):
+    for pattern, line in _HALF_PRECISION:
+        found = re.match(pattern, str(error))
+        if found is not None:
+            return line.format(*found.groups())
+    return None
+
+
 def _language_pair(error):
     if str(error).startswith("Could not infer language pair"):
         return (
@@ -137,6 +163,7 @@ _KINDS = (
     (PermissionError, _not_permitted),
     (UnicodeDecodeError, _not_utf8),
     (OSError, _model_file),
-    (RuntimeError, _dictionary),
+    (RuntimeError, lambda error: _dictionary(error) or _half_precision(error)),
+    (ValueError, _half_precision),
     (AssertionError, _assertion),
 )

@@ -11,6 +11,7 @@ from fairseq_compat.patches import (
     masks,
     numpy_names,
     overrides,
+    precisions,
     settings,
 )
 
@@ -25,5 +26,6 @@ __all__ = [
     "masks",
     "numpy_names",
     "overrides",
+    "precisions",
     "settings",
 ]

@@ -151,6 +151,47 @@ def test_score_without_its_file(tmp_path):
     assert "System output file" in one_line(result, "score")
 
 
+@pytest.mark.parametrize(
+    ("flags", "told"),
+    [
+        ("--amp --fp16", "--fp16 and --amp are different precisions; give one of them"),
+        ("--amp --memory-efficient-fp16", "--memory-efficient-fp16 and --amp are different precisions"),
+        ("--amp --memory-efficient-bf16", "--memory-efficient-bf16 and --amp are different precisions"),
+        ("--bf16 --fp16", "--fp16 and --bf16 are different precisions"),
+        ("--amp --bf16 --fp16", "--fp16, --bf16 and --amp are different precisions"),
+        ("--fp16 --fp16-init-scale 0", "--fp16-init-scale must be above 0, but is 0; 128 is usual"),
+    ],
+)
+def test_precisions_that_contradict_each_other(flags, told, tmp_path):
+    """Refused before there is any data."""
+    assert told in one_line(fairseq("train", tmp_path / "nowhere", *TRANSLATION, *flags.split()), "train")
+
+
+def test_hydra_train_in_two_precisions(tmp_path):
+    """Where fairseq itself trains in fp16 without scaling the loss."""
+    precisions = ("task=language_modeling", "task.data=nowhere", "common.fp16=true", "common.bf16=true")
+    options = (
+        "model=transformer_lm",
+        "criterion=cross_entropy",
+        "dataset.batch_size=2",
+        f"hydra.run.dir={tmp_path}/run",
+    )
+    line = one_line(fairseq("hydra-train", *precisions, *options, cwd=tmp_path), "hydra-train")
+    assert "--fp16 and --bf16 are different precisions" in line
+
+
+@pytest.mark.parametrize(
+    ("flags", "told"),
+    [
+        ("--memory-efficient-fp16 --optimizer adagrad", "do not go with the optimizer Adagrad; give --fp16 or --bf16"),
+        ("--fp16 --optimizer adafactor", "add --fp16-no-flatten-grads"),
+        ("--fp16 --update-freq 1,2", "--fp16 with --update-freq that changes needs --fp16-scale-window"),
+    ],
+)
+def test_half_precision_with_what_it_does_not_go_with(flags, told, data):
+    assert told in one_line(fairseq("train", data, *TRANSLATION, "--cpu", "--no-save", *flags.split()), "train")
+
+
 def test_hydra_train_without_data(tmp_path):
     overrides = ("task=language_modeling", f"task.data={tmp_path}/nowhere", "model=transformer_lm")
     options = ("criterion=cross_entropy", "dataset.batch_size=2", f"hydra.run.dir={tmp_path}/run")

@@ -108,6 +108,13 @@ def train_bf16(data, **variables):
     return fairseq("train", data, *options, **variables)
 
 
+def train_in_two_precisions(data, **variables):
+    options = (*TRANSLATION, "--amp", "--bf16", "--cpu", "--no-save", "--max-update", "1")
+    result = fairseq("train", data, *options, **variables)
+    result.returncode = int("--bf16 and --amp are different precisions" not in result.stderr)
+    return result
+
+
 def copy_parameters_to_fp32(**variables):
     """The first thing that --fp16 and --bf16 do."""
     code = (
@@ -344,6 +351,7 @@ CHECKS = {
     "one_line_errors": (train_without_data, "No such file or directory"),
     "quiet_warnings": (read_the_warnings, "hydra"),
     "bf16_without_tpu": (train_bf16, "xm"),
+    "one_precision": (train_in_two_precisions, "done training"),
     "half_precision_without_cuda": (copy_parameters_to_fp32, NO_GPU),
     "overflow_without_cuda": (overflow_while_training, NO_GPU),
     "scalar_noise_without_cuda": (train_with_scalar_noise, NO_GPU),

@@ -1,0 +1,69 @@
+"""Flags of precisions that contradict each other, told in one line before data and model are made."""
+
+import functools
+import sys
+
+from fairseq_compat.registry import patch
+
+#: Precision -> the settings that ask for it.
+SETTINGS = {"fp16": ("memory_efficient_fp16", "fp16"), "bf16": ("memory_efficient_bf16", "bf16"), "amp": ("amp",)}
+
+
+class PrecisionError(ValueError):
+    """Flags of precisions that cannot be meant; the message is one line with the cure."""
+
+    one_line = True
+
+
+def check_precisions(is_set):
+    """Raise PrecisionError where the settings for which ``is_set(name)`` is true ask for several precisions."""
+    asked = [next(filter(is_set, names), None) for names in SETTINGS.values()]
+    flags = [f"--{name.replace('_', '-')}" for name in asked if name]
+    if len(flags) > 1:
+        raise PrecisionError(
+            f"{', '.join(flags[:-1])} and {flags[-1]} are different precisions; give one of them: --fp16 and --bf16 "
+            "keep parameters in half precision, --amp in fp32"
+        )
+
+
+@patch(
+    "one_precision",
+    "fairseq.options",
+    "fairseq.distributed.utils",
+    fault="--amp --bf16: trains without a copy of the parameters in fp32, silently; other pairs: tracebacks, some late",
+    since="fairseq itself",
+)
+def one_precision(module):
+    """Refuse what asks for two precisions: on the command line, and in the configurations of fairseq-hydra-train."""
+    if hasattr(module, "call_main"):
+        _check_configurations(module)
+    else:
+        _check_command_lines(module)
+
+
+def _check_command_lines(module):
+    stock = module.parse_args_and_arch
+
+    @functools.wraps(stock)
+    def parse_args_and_arch(parser, input_args=None, *args, **options):
+        given = sys.argv[1:] if input_args is None else input_args
+        check_precisions(lambda name: f"--{name.replace('_', '-')}" in given)
+        return stock(parser, input_args, *args, **options)
+
+    module.parse_args_and_arch = parse_args_and_arch
+
+
+def _check_configurations(module):
+    stock = module.call_main
+
+    @functools.wraps(stock)
+    def call_main(cfg, *args, **options):
+        common = cfg.common
+        check_precisions(lambda name: getattr(common, name, False))
+        if (common.fp16 or common.amp) and common.fp16_init_scale <= 0:
+            raise PrecisionError(
+                f"--fp16-init-scale must be above 0, but is {common.fp16_init_scale}; 128 is usual, and the default"
+            )
+        return stock(cfg, *args, **options)
+
+    module.call_main = call_main
