@@ -27,6 +27,7 @@ COMMANDS = {
     ),
     "bench-patterns": ("fairseq_posenc.cli.bench_patterns", "time and memory of attention patterns by length"),
     "bench": ("fairseq_posenc.cli.bench", "speed and memory of the encodings relative to stock fairseq"),
+    "gpu-check": ("fairseq_posenc.cli.gpu_check", "what to run first on a GPU: parity with the CPU, kernels, speed"),
     "plot": ("fairseq_posenc.cli.plot", "figures of saved results: PNG, PDF, and TSV with the numbers"),
     "draw": ("fairseq_posenc.cli.draw", "figures of what encodings do at every distance"),
 }

@@ -1,0 +1,67 @@
+"""Time and memory of one decoder layer, forward and backward, by the length of the text."""
+
+import statistics
+import time
+
+import torch
+
+from fairseq_posenc.analysis.gpu_check.cases import batch, build, moved
+
+TITLE = "lengths: one decoder layer in fp16, forward and backward, one text"
+ROUNDS = 3
+MIB = 2**20
+
+
+def rows(sizes, systems, families):
+    for system in systems if "full" in families else ():
+        for length in sizes.lengths:
+            try:
+                yield {"system": system, "length": length, **measured(sizes, system, length)}
+            except torch.cuda.OutOfMemoryError:
+                yield {"system": system, "length": length, "seconds": None, "peak_bytes": None, "kept_bytes": None}
+
+
+def measured(sizes, system, length):
+    """Median seconds, the peak of a GPU's memory above the model, and what is kept for the backward pass."""
+    model = build(sizes, system, "full", dim=sizes.wide, layers=1, length=length).half().to(sizes.device)
+    (text,) = moved(batch(sizes, "full", length, texts=1)[0], sizes.device)
+    gpu, seconds, peak = sizes.device == "cuda", [], None
+    for turn in range(ROUNDS + 1):  # the first one warms up
+        if gpu:
+            torch.cuda.synchronize()
+            torch.cuda.reset_peak_memory_stats()
+            before = torch.cuda.memory_allocated()
+        begin = time.perf_counter()
+        model.decoder(text, features_only=True)[0].float().sum().backward()
+        if gpu:
+            torch.cuda.synchronize()
+            peak = torch.cuda.max_memory_allocated() - before
+        if turn:
+            seconds.append(time.perf_counter() - begin)
+        model.zero_grad()
+    return {"seconds": statistics.median(seconds), "peak_bytes": peak, "kept_bytes": kept(model, text)}
+
+
+def kept(model, text):
+    """Bytes that a forward pass keeps for the backward pass, without the parameters."""
+    own = {parameter.untyped_storage().data_ptr() for parameter in model.parameters()}
+    storages = {}
+
+    def pack(x):
+        storage = x.untyped_storage()
+        if storage.data_ptr() not in own:
+            storages[storage.data_ptr()] = storage.nbytes()
+        return x
+
+    with torch.autograd.graph.saved_tensors_hooks(pack, lambda x: x):
+        held = model.decoder(text, features_only=True)  # while it lives, no storage takes another's place
+    del held
+    return sum(storages.values())
+
+
+def line(row):
+    if row["seconds"] is None:
+        return f"{row['system']:<18} {row['length']:>6}  out of memory"
+    peak = "" if row["peak_bytes"] is None else f"  peak {row['peak_bytes'] / MIB:>8.1f} MiB"
+    kept = f"  kept for backward {row['kept_bytes'] / MIB:>8.1f} MiB"
+    return f"{row['system']:<18} {row['length']:>6}  {1000 * row['seconds']:>9.2f} ms{peak}{kept}"

@@ -1,0 +1,26 @@
+#!/usr/bin/env bash
+# What to run first on a new GPU: does it compute what the CPU computes, by which kernels, how fast?
+#
+#   scripts/gpu_check.sh                               everything, in at most ten minutes on one GPU
+#   scripts/gpu_check.sh --only parity,kernels         some parts
+#   scripts/gpu_check.sh --encodings alibi,xpos --json alibi.json
+#
+# Prints a table and writes gpu_check.json (--json FILE: another file) as the numbers come. docs/gpu.md says how to read
+# them. Without a GPU it measures the CPU at tiny size. Ends with status 1 where the device computes something else than
+# the CPU. All options: scripts/gpu_check.sh --options
+set -euo pipefail
+
+root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+python=${VENV:-$root/.venv}/bin/python
+
+case ${1:-} in
+    -h | --help) sed -n '2,/^set/{/^set/d;s/^# \{0,1\}//;p;}' "${BASH_SOURCE[0]}" && exit ;;
+    --options) set -- --help ;;
+esac
+if [ ! -x "$python" ]; then
+    echo "gpu_check.sh: error: $python is missing; run scripts/setup.sh" >&2
+    exit 2
+fi
+# PyTorch's profiler otherwise reports on standard error whenever it starts.
+export KINETO_LOG_LEVEL=${KINETO_LOG_LEVEL:-7}
+exec "$python" -m fairseq_posenc.cli gpu-check "$@"
