@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -14,7 +15,7 @@ from fairseq_posenc.analysis.gpu_check.cases import batch, build, sizes_of
 from fairseq_posenc.analysis.gpu_check.kernels import kernels_of
 from fairseq_posenc.analysis.gpu_check.parity import relative_errors
 from fairseq_posenc.cli import main
-from fairseq_posenc.encodings import encoding_class
+from fairseq_posenc.encodings import encoding_class, encoding_names
 
 SCRIPT = Path(__file__).parents[2] / "scripts/gpu_check.sh"
 CPU = sizes_of("cpu")
@@ -178,3 +179,9 @@ def test_the_script(tmp_path):
     assert done.returncode == 0 and "USDT" not in done.stderr, done.stderr
     assert json.loads((tmp_path / "out.json").read_text())["finished"] == ["kernels"]
     assert "gpu_check.json" in subprocess.run([SCRIPT, "-h"], capture_output=True, text=True, check=True).stdout
+
+
+def test_the_table_of_kernels_has_every_encoding():
+    text = (SCRIPT.parents[1] / "docs/gpu.md").read_text(encoding="utf-8")
+    first_cells = [line.split("|")[1] for line in text.splitlines() if line.startswith("| `")]
+    assert set(encoding_names()) <= set(re.findall(r"`([\w-]+)`", " ".join(first_cells)))

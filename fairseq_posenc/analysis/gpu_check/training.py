@@ -21,6 +21,7 @@ SYSTEMS = {"cuda": ("sinusoidal", "alibi", "t5"), "cpu": ("alibi",)}
 COMMON = """
     --share-all-embeddings --criterion label_smoothed_cross_entropy --label-smoothing 0.1 --optimizer adam --lr 5e-4
     --lr-scheduler inverse_sqrt --warmup-updates 4000 --no-save --disable-validation --log-format json --seed 1
+    --distributed-world-size 1
 """
 BASE = "--fp16 --max-tokens 4096 --update-freq 8 --max-update 40 --log-interval 5"
 TINY = """
@@ -43,7 +44,7 @@ def rows(sizes, systems, families):
     names = [name for name in systems if name in (STOCK, *SYSTEMS[sizes.device])] if TRANSLATION in families else []
     runs = {name: [] for name in names}
     with tempfile.TemporaryDirectory() as folder:
-        write_data(Path(folder), words=32_000 if sizes.base else 100, pairs=20_000 if sizes.base else 300)
+        write_data(Path(folder), words=32_000 if sizes.base else 100, pairs=50_000 if sizes.base else 300)
         for turn in range(ROUNDS):
             for name in names:
                 runs[name].append(train(folder, name, sizes))
