@@ -42,13 +42,11 @@ print("peak_bytes", torch.cuda.max_memory_allocated() if torch.cuda.is_available
 
 def rows(sizes, systems, families):
     names = [name for name in systems if name in (STOCK, *SYSTEMS[sizes.device])] if TRANSLATION in families else []
-    runs = {name: [] for name in names}
     with tempfile.TemporaryDirectory() as folder:
         write_data(Path(folder), words=32_000 if sizes.base else 100, pairs=50_000 if sizes.base else 300)
         for turn in range(ROUNDS):
             for name in names:
-                runs[name].append(train(folder, name, sizes))
-                yield {"system": name, "round": turn + 1, **runs[name][-1]}
+                yield {"system": name, "round": turn + 1, **train(folder, name, sizes)}
 
 
 def write_data(folder, words, pairs):
