@@ -1,26 +1,47 @@
 """Attention under a pattern, through every hook of an encoding: whole, in slices of queries, or in blocks.
 
-Memory stays linear in the length where no weights are asked for: what is added to the scores never has (H, L, L)
-numbers for a long L.
+Memory stays linear in the length where no weights are asked for, in training too: what is added to the scores never
+has (H, L, L) numbers for a long L, and slices are computed once more in the backward pass instead of being kept.
 """
 
+from contextlib import nullcontext
+from dataclasses import dataclass
 from functools import partial
 
 import torch
 from torch.nn import functional as F
+from torch.utils.checkpoint import checkpoint
 
-from fairseq_posenc.attention.kernels import fused_attention, weighted_attention
+from fairseq_posenc.attention.kernels import (
+    fused_attention,
+    fused_attention_with_bias_gradient,
+    rebuilt_for_backward,
+    weighted_attention,
+)
 from fairseq_posenc.attention.masks import additive, hides_something, visible_keys
+from fairseq_posenc.encodings.positions import can_look
 
-#: Queries and keys are taken whole while what is added to the scores has at most this many numbers (64 MiB in fp32);
-#: the layers of a pass can then share it.
-WHOLE = 2**24
-#: Otherwise in slices of queries with about this many, which costs no more time from there on: slices leave out later
-#: keys. The bias of a slice and its copies are some 50 MiB.
-SLICE = 2**22
-#: Blocks are taken together while their keys have at most this many numbers (8 MiB in fp32): more would leave a CPU's
-#: caches, and time would grow faster than the length.
-KEYS = 2**21
+
+@dataclass(frozen=True)
+class Sizes:
+    """How much attention is computed at once, in numbers.
+
+    Args:
+        whole: queries and keys are taken whole while what is added to the scores has at most this many; the layers of
+            a pass can then share it.
+        slice: otherwise in slices of queries with about this many.
+        keys: blocks are taken together while their keys have at most this many.
+    """
+
+    whole: int
+    slice: int
+    keys: int
+
+
+#: Larger pieces would leave the caches: 64 MiB in fp32 for what the layers share, 16 MiB for a slice, 8 MiB for keys.
+CPU = Sizes(whole=2**24, slice=2**22, keys=2**21)
+#: A GPU is idle between small pieces: 256 MiB in fp16 for what the layers share, 128 MiB for a slice, all blocks.
+GPU = Sizes(whole=2**27, slice=2**26, keys=2**62)
 
 
 class Attending:
@@ -33,19 +54,22 @@ class Attending:
         given: an additive mask (Tq, Tk) of another model, or None.
         dropout: of the attention weights.
         device: of queries and keys.
-        shared: a list in which the layers of a pass, which have the same padding, leave what they add to the scores;
-            None: they share nothing.
+        shared: the LayersPass in which layers, which have the same padding, leave what they add to the scores; None:
+            they share nothing.
+        recomputed: whether activation checkpointing computes all of this once more in the backward pass.
     """
 
-    def __init__(self, encoding, pattern, keys, given, dropout, device, shared):
+    def __init__(self, encoding, pattern, keys, given, dropout, device, shared, recomputed=False):
         self.encoding, self.pattern, self.given, self.dropout = encoding, pattern, given, dropout
-        self.keys, self.device, self.shared = keys, device, shared
+        self.keys, self.device, self.shared, self.recomputed = keys, device, shared, recomputed
+        self.sizes = CPU if device.type == "cpu" else GPU
         self.biased = given is not None or (encoding is not None and encoding.overrides("bias"))
-        self.fuses = encoding is None or encoding.plain_products
+        self.plain = encoding is None or encoding.plain_products
+        # No kernel for a CPU has dropout.
+        self.fuses = self.plain and not (dropout > 0 and device.type == "cpu")
         self.positions = None
         if pattern is not None and pattern.counts_from_start and keys.padding is not None:
-            positions = keys.positions(device)
-            self.positions = positions if positions.size(0) > 1 else None
+            self.positions = keys.positions(device).index
 
     def weighted(self, q, k, v, q_columns):
         """(B, H, Tq, D) and the weights (B, H, Tq, Tk), as memory allows."""
@@ -58,10 +82,10 @@ class Attending:
         if hides and self.given is None and len(q_columns) > self.pattern.block:
             if self.keys.padding is None and q_columns == self.keys.columns and q_columns.start == 0:
                 return self._in_blocks(q, k, v)
-            return self._in_slices(q, k, v, q_columns, self.pattern.block)
+            return self._in_slices(q, k, v, q_columns, self.pattern.block, rebuild=False)
         numbers = self._numbers_a_query(q, q_columns, k_columns)
-        if numbers * len(q_columns) > WHOLE and self.given is None:
-            return self._in_slices(q, k, v, q_columns, max(1, SLICE // numbers))
+        if numbers * len(q_columns) > self.sizes.whole and self.given is None:
+            return self._in_slices(q, k, v, q_columns, max(1, self.sizes.slice // numbers))
         return self._rectangle(q, *self._cut(k, v, k_columns), q_columns, k_columns)
 
     def _needed(self, q_columns):
@@ -92,15 +116,33 @@ class Attending:
         causal = self.pattern is not None and not hides_something(q_columns, k_columns, self.pattern)
         return causal and not self.biased and self.keys.padding is None and q_columns == k_columns
 
-    def _in_slices(self, q, k, v, q_columns, size):
-        """``size`` queries at a time, each slice with the keys that it can see."""
+    def _in_slices(self, q, k, v, q_columns, size, rebuild=True):
+        """``size`` queries at a time, each slice with the keys that it can see.
+
+        ``rebuild``: the backward pass keeps nothing that has a number for each query and key.
+        """
+        attend = self._rebuilt_slice if rebuild and torch.is_grad_enabled() and can_look() else self._rectangle
         parts = []
         for start in range(0, len(q_columns), size):
             columns = q_columns[start : start + size]
             needed = self._needed(columns)
             part = q[:, :, start : start + size], *self._cut(k, v, needed)
-            parts.append(self._rectangle(*part, columns, needed, share=False))
+            parts.append(attend(*part, columns, needed, share=False))
         return torch.cat(parts, dim=2)
+
+    def _rebuilt_slice(self, q, k, v, q_columns, k_columns, share):
+        """A rectangle of which the backward pass builds anew what has a number for each query and key."""
+        if self.recomputed or not self.fuses:
+            compute = partial(self._rectangle, q_columns=q_columns, k_columns=k_columns, share=share)
+            return checkpoint(compute, q, k, v, use_reentrant=False, preserve_rng_state=self.dropout > 0)
+        # Without a fused kernel's own work: only the mask.
+        return self._rectangle(q, k, v, q_columns, k_columns, share, rebuild=True)
+
+    def _lacks_bias_gradient(self):
+        """Whether what is added to the scores needs a gradient, which no kernel for a CPU computes."""
+        if self.device.type != "cpu" or self.encoding is None or not self.encoding.overrides("bias"):
+            return False
+        return torch.is_grad_enabled() and any(x.requires_grad for x in self.encoding.parameters())
 
     def _in_blocks(self, q, k, v):
         """Blocks of queries side by side, each with its own block of keys and the one before.
@@ -114,7 +156,8 @@ class Attending:
         columns = range(block, 2 * block), range(2 * block)
         # Some blocks at a time: keys and values are there twice, and without a fused kernel so are the weights.
         numbers = q.size(0) * q.size(1) * 2 * block
-        group = max(1, KEYS // (numbers * q.size(3)) if self.fuses else WHOLE // (numbers * block))
+        sizes = self.sizes
+        group = max(1, sizes.keys // (numbers * q.size(3)) if self.fuses else sizes.whole // (numbers * block))
         for start in range(block, length, group * block):
             stop = min(start + group * block, length)
             missing = -stop % block
@@ -129,27 +172,27 @@ class Attending:
             parts.append(part[:, :, : stop - start])
         return torch.cat(parts, dim=2)
 
-    def _rectangle(self, q, k, v, q_columns, k_columns, share=True):
+    def _rectangle(self, q, k, v, q_columns, k_columns, share=True, rebuild=False):
         """These queries with these keys, all at once."""
         # With one query there is nothing to fuse: at a step of beam search the plain products are faster.
-        if not self.fuses or len(q_columns) == 1:
+        if not self.plain or len(q_columns) == 1 or (self.dropout > 0 and self._lacks_bias_gradient()):
             return self._weighted(q, k, v, q_columns, k_columns, share)[0]
         if self.encoding is not None:
             q, k = self.encoding.decay(q, k, q_columns, k_columns)
         if self._plain_causal(q_columns, k_columns):
             return fused_attention(q, k, v, causal=True, dropout=self.dropout)
-        mask = self._added(q_columns, k_columns, q.dtype, share) if self.biased else self._visible(q_columns, k_columns)
-        if mask is not None and mask.requires_grad and not mask.is_cuda:
-            # No kernel for a CPU has a gradient of the mask, and PyTorch's own products are slower.
-            return weighted_attention(q, k, v, mask, self.dropout)[0]
-        return fused_attention(q, k, v, mask, dropout=self.dropout)
+        mask = self._added(q_columns, k_columns, q.dtype, share)
+        attend = fused_attention_with_bias_gradient if self._lacks_bias_gradient() else fused_attention
+        build = partial(self._added, q_columns, k_columns, q.dtype, share)
+        with rebuilt_for_backward(mask, build) if rebuild and mask is not None else nullcontext():
+            return attend(q, k, v, mask, dropout=self.dropout)
 
     def _weighted(self, q, k, v, q_columns, k_columns, share=True):
         """The same with plain products, which also return the weights."""
         scores = mix = None
         if self.encoding is not None:
             q, k = self.encoding.decay(q, k, q_columns, k_columns)
-        if not self.fuses:
+        if not self.plain:
             scores = partial(self.encoding.scores, q_columns=q_columns, k_columns=k_columns)
             mix = partial(self.encoding.mix, q_columns=q_columns, k_columns=k_columns)
         mask = self._added(q_columns, k_columns, torch.float32, share)
@@ -166,20 +209,18 @@ class Attending:
 
     def _added(self, q_columns, k_columns, dtype, share):
         """All that is added to the scores, or None; built once for all layers of a pass that ask for the same."""
-        shared = self.shared if share and self.given is None else None
-        key = (self.encoding, self.pattern, q_columns, k_columns, dtype)
-        for known, added in shared or ():
-            if known == key:
-                return added
+        build = partial(self._build_added, q_columns, k_columns, dtype)
+        if not share or self.shared is None or self.given is not None:
+            return build()
+        return self.shared.once((self.encoding, self.pattern, q_columns, k_columns, dtype), build)
+
+    def _build_added(self, q_columns, k_columns, dtype):
         bias = None if self.encoding is None else self.encoding.bias(q_columns, k_columns, self.device)
         if bias is not None:
             bias = bias.unsqueeze(0)  # some fused kernels take no mask of three dimensions
         if self.given is not None:
             bias = self.given[None, None] if bias is None else bias + self.given[None, None]
-        added = additive(self._visible(q_columns, k_columns), bias, dtype)
-        if shared is not None:
-            shared.append((key, added))
-        return added
+        return additive(self._visible(q_columns, k_columns), bias, dtype)
 
 
 def blocks_of(x, block):

@@ -1,7 +1,7 @@
 """How attention is computed: a fused kernel where no weights are asked for, plain products where they are."""
 
 import math
-from contextlib import nullcontext
+from contextlib import contextmanager, nullcontext
 
 import torch
 from torch.nn import functional as F
@@ -28,6 +28,68 @@ def fused_attention(q, k, v, mask=None, causal=False, dropout=0.0):
     with keeping_dtype(q, v):
         x = F.scaled_dot_product_attention(q, k, wide, attn_mask=mask, dropout_p=dropout, is_causal=causal)
     return x.to(v.dtype)
+
+
+def fused_attention_with_bias_gradient(q, k, v, mask, dropout=0.0):
+    """fused_attention for a mask that needs a gradient, where the kernel has none; without dropout.
+
+    The backward pass computes the weights once more, for ROWS queries at a time.
+    """
+    if dropout:
+        raise ValueError(f"there is no dropout here, but it is {dropout}")
+    return _BiasGradient.apply(q, k, v, mask)
+
+
+#: Queries of a slice in the backward pass: their weights stay in a CPU's caches.
+ROWS = 128
+
+
+class _BiasGradient(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, q, k, v, mask):
+        ctx.save_for_backward(q, k, v, mask)
+        return fused_attention(q, k, v, mask)
+
+    @staticmethod
+    def backward(ctx, grad):
+        q, k, v, mask = ctx.saved_tensors
+        wide = torch.promote_types(q.dtype, torch.float32)
+        scale = 1 / math.sqrt(q.size(-1))
+        (some_q, some_k, some_v, grad), dtypes = (x.to(wide) for x in (q, k, v, grad)), (q.dtype, k.dtype, v.dtype)
+        grad_q, grad_k, grad_v = (torch.zeros_like(x) for x in (some_q, some_k, some_v))
+        grad_mask = torch.empty_like(mask)
+        for start in range(0, q.size(2), ROWS):
+            rows = slice(start, start + ROWS)
+            scaled, grad_out = some_q[:, :, rows] * scale, grad[:, :, rows]
+            weights = torch.softmax((scaled @ some_k.transpose(-2, -1)).add_(mask[:, :, rows]), dim=-1)
+            grad_v += weights.transpose(-2, -1) @ grad_out
+            grad_weights = grad_out @ some_v.transpose(-2, -1)
+            inner = (grad_weights * weights).sum(dim=-1, keepdim=True)
+            grad_scores = grad_weights.sub_(inner).mul_(weights)
+            grad_q[:, :, rows] = (grad_scores @ some_k).mul_(scale)
+            grad_k += grad_scores.transpose(-2, -1) @ scaled
+            grad_mask[:, :, rows] = grad_scores.sum_to_size(mask[:, :, rows].shape)
+        return *(x.to(dtype) for x, dtype in zip((grad_q, grad_k, grad_v), dtypes)), grad_mask
+
+
+@contextmanager
+def rebuilt_for_backward(mask, build):
+    """While inside, autograd does not keep ``mask`` nor its parts: ``build()`` makes it again in the backward pass."""
+    storage = mask.untyped_storage().data_ptr()
+
+    def pack(kept):
+        if kept.untyped_storage().data_ptr() != storage:
+            return kept
+        return kept.size(), kept.stride(), kept.storage_offset()
+
+    def unpack(kept):
+        if isinstance(kept, torch.Tensor):
+            return kept
+        with torch.no_grad():
+            return build().as_strided(*kept)
+
+    with torch.autograd.graph.saved_tensors_hooks(pack, unpack):
+        yield
 
 
 def weighted_attention(q, k, v, mask=None, dropout=0.0, scores=None, mix=None):

@@ -5,8 +5,7 @@ from typing import Optional
 
 import torch
 
-from fairseq_posenc.attention.masks import columns_of
-from fairseq_posenc.encodings.positions import PADDING, token_positions
+from fairseq_posenc.encodings.positions import PADDING, Positions, token_positions
 
 
 @dataclass(frozen=True)
@@ -50,14 +49,14 @@ class Keys:
         return Keys(columns, self.padding[:, dropped:], before + (~self.padding[:, :dropped]).sum(dim=1))
 
     def positions(self, device):
-        """The index of each token in its sentence, (B, T) or (1, T) int64: see token_positions."""
+        """Positions of these tokens in their sentences."""
         if self.padding is None:
-            return columns_of(self.columns, device).unsqueeze(0)
+            return Positions.consecutive(self.columns.start, len(self.columns), device)
         if self.columns.start == 0:
             return token_positions(self.padding)
         before = self.columns.start if self.tokens_before is None else self.tokens_before.unsqueeze(1)
-        tokens = ~self.padding
-        return (before + tokens.cumsum(dim=1) - 1).masked_fill(self.padding, PADDING)
+        index = (before + (~self.padding).cumsum(dim=1) - 1).masked_fill(self.padding, PADDING)
+        return Positions(index, self.columns.stop)
 
 
 #: Before the first column.

@@ -2,6 +2,11 @@
 
 import torch
 
+from fairseq_posenc.encodings.positions import can_look
+
+#: Numbers: rows of a mask begin at multiples of it.
+ALIGNMENT = 8
+
 
 def hides_something(q_columns, k_columns, pattern):
     """Whether ``pattern`` hides any earlier key (not: a later one) from any of these queries."""
@@ -46,9 +51,34 @@ def columns_of(columns, device):
 
 
 def additive(visible, bias, dtype):
-    """One tensor to add to the scores, from a boolean mask and a bias (either may be None)."""
-    if visible is None:
-        return None if bias is None else bias.to(dtype)
-    zero = torch.zeros((), dtype=dtype, device=visible.device)
-    values = zero if bias is None else bias.to(dtype)
-    return torch.where(visible, values, zero.new_full((), float("-inf")))
+    """One tensor to add to the scores, from a boolean mask and a bias of four dimensions (either may be None)."""
+    if visible is None and bias is None:
+        return None
+    if not can_look():  # PyTorch's compiler decides itself what is kept and how it lies in memory
+        values = torch.zeros((), dtype=dtype, device=visible.device) if bias is None else bias.to(dtype)
+        return values if visible is None else torch.where(visible, values, float("-inf"))
+    return _Additive.apply(visible, bias, dtype)
+
+
+class _Additive(torch.autograd.Function):
+    """``additive``, without keeping ``visible``: softmax gives hidden keys, and so their bias, no gradient."""
+
+    @staticmethod
+    def forward(ctx, visible, bias, dtype):
+        given = visible if bias is None else bias
+        shape = given.shape if None in (visible, bias) else torch.broadcast_shapes(visible.shape, bias.shape)
+        # Rows begin where fused kernels of GPUs can read them; otherwise these copy the mask at every call.
+        width = -(-shape[-1] // ALIGNMENT) * ALIGNMENT
+        added = torch.empty(*shape[:-1], width, dtype=dtype, device=given.device)[..., : shape[-1]]
+        if visible is None:
+            added.copy_(bias)
+        else:
+            zero = torch.zeros((), dtype=dtype, device=given.device)
+            torch.where(visible, zero if bias is None else bias.to(dtype), zero - float("inf"), out=added)
+        if bias is not None:
+            ctx.bias_shape, ctx.bias_dtype = bias.shape, bias.dtype
+        return added
+
+    @staticmethod
+    def backward(ctx, grad):
+        return None, grad.to(ctx.bias_dtype).sum_to_size(ctx.bias_shape), None

@@ -1,9 +1,10 @@
 """A drop-in for fairseq's self-attention that calls a positional encoding."""
 
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 
 import torch
 from fairseq.modules import MultiheadAttention
+from torch.autograd.graph import saved_tensors_hooks
 
 from fairseq_posenc.attention.computation import Attending
 from fairseq_posenc.attention.keys import cache_of, read_cache, reorder
@@ -24,7 +25,10 @@ class SelfAttention(MultiheadAttention):
     def __init__(self, embed_dim, heads, **options):
         super().__init__(embed_dim, heads, self_attention=True, **options)
         self._encoding = (None,)
-        self._pass = None
+        #: The LayersPass that this attention is part of, if any.
+        self.layers_pass = None
+        #: Whether activation checkpointing computes this attention once more in the backward pass.
+        self.recomputed = False
         self.pattern = self.stepwise_pattern = FULL
 
     @property
@@ -36,6 +40,15 @@ class SelfAttention(MultiheadAttention):
         """Use this encoding (None: none) from now on."""
         # In a tuple, where PyTorch sees no submodule: a checkpoint holds a shared encoding once, not once a layer.
         self._encoding = (encoding,)
+
+    @contextmanager
+    def within(self, layers_pass):
+        """While inside, be part of this LayersPass (None: of none)."""
+        before, self.layers_pass = self.layers_pass, layers_pass
+        try:
+            yield
+        finally:
+            self.layers_pass = before
 
     def use_pattern(self, pattern, cache_size=None):
         """Attend by ``pattern`` where later keys are hidden.
@@ -84,7 +97,10 @@ class SelfAttention(MultiheadAttention):
         if encoding is not None:
             q, k = encoding.rotate(q, k, q_columns, q_columns)
             if encoding.overrides("values"):
-                v = encoding.values(v, keys.positions(query.device)[:, -length:])
+                positions = (
+                    self.layers_pass.positions if self.layers_pass else keys.positions(query.device).newest(length)
+                )
+                v = encoding.values(v, positions)
         if past_k is not None:
             k, v = torch.cat([past_k, k], dim=2), torch.cat([past_v, v], dim=2)
 
@@ -98,7 +114,7 @@ class SelfAttention(MultiheadAttention):
             given = additive(~attn_mask, None, torch.float32) if attn_mask.dtype == torch.bool else attn_mask
         dropout = self.dropout_module.p if self.training or self.dropout_module.apply_during_inference else 0.0
 
-        attending = Attending(encoding, pattern, keys, given, dropout, query.device, self._pass)
+        attending = Attending(encoding, pattern, keys, given, dropout, query.device, self.layers_pass, self.recomputed)
         weights = None
         if need_weights or need_head_weights:
             x, weights = attending.weighted(q, k, v, q_columns)
@@ -107,9 +123,9 @@ class SelfAttention(MultiheadAttention):
             x = attending(q, k, v, q_columns)
         return self.out_proj(x.permute(2, 0, 1, 3).reshape(length, batch, -1)), weights
 
-    def columns_seen(self, incremental_state):
-        """How many columns have passed this cache, whether it still keeps them or not."""
-        return read_cache(self._get_input_buffer(incremental_state))[0].columns.stop
+    def keys_seen(self, incremental_state):
+        """The Keys that this cache holds. Their columns end with the last one that it has seen."""
+        return read_cache(self._get_input_buffer(incremental_state))[0]
 
     def reorder_incremental_state(self, incremental_state, new_order):
         """Give the cache the sentences ``new_order`` of its batch."""
@@ -123,21 +139,38 @@ class SelfAttention(MultiheadAttention):
         return x.view(x.size(0), x.size(1), self.num_heads, self.head_dim).permute(1, 2, 0, 3)
 
 
+class LayersPass:
+    """What the layers of one pass have in common.
+
+    Args:
+        positions: Positions of the tokens that are new in it.
+    """
+
+    def __init__(self, positions):
+        self.positions = positions
+        self._built = {}
+
+    def once(self, key, build):
+        """The result of ``build()`` for the first layer that asks with ``key``, and for all others."""
+        if key not in self._built:
+            # What autograd keeps for it belongs to the pass, not to that layer, which may be recomputed without it.
+            with saved_tensors_hooks(lambda kept: kept, lambda kept: kept):
+                self._built[key] = build()
+        return self._built[key]
+
+
 @contextmanager
-def one_pass(attentions):
+def one_pass(attentions, positions):
     """While inside, these SelfAttentions share what is added to their scores, as far as it is the same for them.
 
-    They must be called with the same padding.
+    They must be called with the same padding. ``positions``: see LayersPass.
     """
-    shared = []
-    for attention in attentions:
-        attention._pass = shared
+    layers_pass = LayersPass(positions)
     # Each one once, in the order of the layers: what they draw must be the same at every run.
     for encoding in dict.fromkeys(attention.position_encoding for attention in attentions):
         if encoding is not None:
             encoding.begin_pass()
-    try:
-        yield
-    finally:
+    with ExitStack() as stack:
         for attention in attentions:
-            attention._pass = None
+            stack.enter_context(attention.within(layers_pass))
+        yield

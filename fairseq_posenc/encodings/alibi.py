@@ -84,11 +84,11 @@ class ALiBi(RelativeBias):
         self.keep_exact("slopes", 2 ** -(exponents + shift))
 
     def by_distance(self, distances):
-        steps = distances.abs().float()
+        steps, slopes = distances.abs().float(), self.exact("slopes", distances.device)
         if self.stack.causal or self.encoder == "symmetric":
-            return -self.slopes * steps
+            return -slopes * steps
         if self.encoder == "offset":
-            return -self.slopes * (steps + 0.5 * (distances < 0))
+            return -slopes * (steps + 0.5 * (distances < 0))
         looks_back = torch.arange(self.stack.heads, device=distances.device).unsqueeze(1) % 2 == 0
         seen = torch.where(looks_back, distances >= 0, distances <= 0)
-        return torch.where(seen, -self.slopes * steps, HIDDEN)
+        return torch.where(seen, -slopes * steps, HIDDEN)

@@ -9,6 +9,8 @@ from typing import Optional
 
 from torch import nn
 
+from fairseq_posenc.encodings.positions import can_look
+
 BEFORE_DROPOUT = "before dropout"
 AFTER_DROPOUT = "after dropout"
 
@@ -58,9 +60,9 @@ class PositionEncoding(nn.Module):
     """A positional encoding: the hooks it uses are overridden, the others do nothing.
 
     Hooks take positions, never lengths: step-by-step decoding, left padding, blocks and windows are then no special
-    case. ``embed`` and ``values`` take the index of each token in its own sentence. The other hooks take columns of
-    the batch, since only differences matter to them, and those are the same for every sentence; columns are
-    consecutive, so a Python ``range`` names them. Hooks keep the dtype of what they are given (``bias`` is fp32);
+    case. ``embed`` and ``values`` take Positions, the index of each token in its own sentence. The other hooks take
+    columns of the batch, since only differences matter to them, and those are the same for every sentence; columns
+    are consecutive, so a Python ``range`` names them. Hooks keep the dtype of what they are given (``bias`` is fp32);
     numbers that come from positions are computed in fp32 or better.
 
     Constructor: ``Encoding(stack, **options)``; ``flags`` maps each option to its command-line flag.
@@ -88,23 +90,24 @@ class PositionEncoding(nn.Module):
     def __init__(self, stack):
         super().__init__()
         self.stack = stack
-        self._exact = set()
+        self._exact = {}
 
     def keep_exact(self, name, numbers):
-        """Keep a tensor of numbers that follow from positions or heads as attribute ``name``.
+        """Keep a tensor of numbers that follow from positions or heads, for ``exact``.
 
-        It moves with the module between devices, but keeps its dtype under ``.half()`` and ``.bfloat16()``, and is no
-        part of a checkpoint.
+        Whatever becomes of the module, they keep their dtype. They are no part of a checkpoint.
         """
-        self.register_buffer(name, numbers, persistent=False)
-        self._exact.add(name)
+        # Not a buffer: .half() and sharded data parallelism would round it.
+        self._exact[name] = numbers
 
-    def _apply(self, fn, *args, **kwargs):
-        exact = {name: self._buffers[name] for name in self._exact}
-        super()._apply(fn, *args, **kwargs)
-        for name, numbers in exact.items():
-            self._buffers[name] = numbers.to(self._buffers[name].device)
-        return self
+    def exact(self, name, device):
+        """The numbers of ``keep_exact``, on ``device``."""
+        numbers = self._exact[name]
+        if numbers.device != device:
+            numbers = numbers.to(device)
+            if can_look():  # nor keep what PyTorch computes with while it compiles
+                self._exact[name] = numbers
+        return numbers
 
     @property
     def max_positions(self):
@@ -118,10 +121,10 @@ class PositionEncoding(nn.Module):
         """
 
     def embed(self, x, positions):
-        """Give embeddings their positions: x (B, T, C), positions (B, T) or (1, T) -> (B, T, C).
+        """Give embeddings their positions: x (B, T, C), Positions -> (B, T, C).
 
-        Position 0 is the first token of a sentence, and no sentence has a position twice. Padding has position -1, and
-        its result does not matter.
+        Position 0 is the first token of a sentence, and no sentence has a position twice. The result at padding does
+        not matter. Reading ``positions.index`` makes a GPU wait; ``first`` and ``stop`` are plain numbers.
         """
         return x
 
@@ -157,7 +160,7 @@ class PositionEncoding(nn.Module):
         return weights.to(v.dtype) @ v
 
     def values(self, v, positions):
-        """Give values their positions: v (B, H, T, D), positions (B, T) or (1, T) -> (B, H, T, D)."""
+        """Give values their positions: v (B, H, T, D), Positions -> (B, H, T, D)."""
         return v
 
     @property

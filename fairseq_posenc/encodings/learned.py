@@ -5,7 +5,7 @@ from torch import nn
 
 from fairseq_posenc.encodings.base import PositionEncoding
 from fairseq_posenc.encodings.limits import check_table
-from fairseq_posenc.encodings.positions import can_look
+from fairseq_posenc.encodings.positions import Positions
 from fairseq_posenc.encodings.registry import register_encoding
 from fairseq_posenc.errors import InputError
 
@@ -43,11 +43,12 @@ class Learned(PositionEncoding):
         return self.stack.max_positions
 
     def embed(self, x, positions):
-        if can_look() and (longest := int(positions.max())) >= self.max_positions:
+        positions = Positions.of(positions)
+        if longest := positions.longest_beyond(self.max_positions):
             raise InputError(
-                f"learned: position {longest + 1} exceeds the {self.max_positions} learned positions; train with a "
+                f"learned: position {longest} exceeds the {self.max_positions} learned positions; train with a "
                 "larger --max-source-positions / --max-target-positions, or shorten the text"
             )
         padding_row = self.stack.first_row - 1 if self.stack.first_row else None
-        rows = (positions + self.stack.first_row).clamp(min=0)
+        rows = (positions.index + self.stack.first_row).clamp(min=0)
         return x + nn.functional.embedding(rows, self.weight, padding_idx=padding_row)

@@ -6,7 +6,7 @@ import torch
 from torch import nn
 
 from fairseq_posenc.encodings.limits import check_table
-from fairseq_posenc.encodings.positions import PADDING, can_look
+from fairseq_posenc.encodings.positions import PADDING, Positions
 from fairseq_posenc.errors import InputError
 
 
@@ -43,31 +43,32 @@ class PositionalKernels(nn.Module):
         return None if self.beyond == "clamp" else self.weight.size(0)
 
     def forward(self, h, positions):
-        """h (B, T, K), positions (B, T) or (1, T) -> (B, T, K). Raises InputError past L unless ``beyond`` is "clamp".
+        """h (B, T, K), Positions -> (B, T, K). Raises InputError past L unless ``beyond`` is "clamp".
 
         Rows are first laid out by position, so that one batched product over positions does the work: the memory is
         that of h and of Phi, never B x T kernels.
         """
-        batch, length, dim = h.shape
-        # Without a look, all that are possible in a batch of whole sentences.
-        first, last = (int(positions.min()), int(positions.max())) if can_look() else (PADDING, length - 1)
-        if self.max_positions is not None and last >= self.max_positions:
+        positions = Positions.of(positions)
+        limit = self.max_positions
+        if limit is not None and (longest := positions.longest_beyond(limit)):
             raise InputError(
-                f"position {last + 1} exceeds {self.flags}-max-positions {self.max_positions}; train with a larger "
-                f"value or evaluate with {self.flags}-beyond clamp"
+                f"position {longest} exceeds {self.flags}-max-positions {limit}; train with a larger value or evaluate "
+                f"with {self.flags}-beyond clamp"
             )
-        in_order = torch.arange(first, first + length, device=positions.device).unsqueeze(0)
-        if can_look() and torch.equal(positions, in_order):
-            return self._multiply(h, first)
-        slots = (positions - first).expand(batch, length).unsqueeze(-1).expand(-1, -1, dim)
-        by_position = h.new_zeros(batch, last - first + 1, dim).scatter(1, slots, h)
-        return self._multiply(by_position, first).gather(1, slots)
+        if positions.first is not None:
+            return self._multiply(h, positions.first)
+        batch, length, dim = h.shape
+        kernel_of = positions.index.clamp(min=0).expand(batch, length)
+        if length == 1:  # a step of decoding: fewer kernels than positions
+            own = self.weight[kernel_of[:, 0].clamp(max=self.weight.size(0) - 1)]
+            return torch.bmm(h, own)
+        # Padding goes to a row of its own, before those of the positions, which is then left out.
+        slots = (positions.index - PADDING).expand(batch, length).unsqueeze(-1).expand(-1, -1, dim)
+        by_position = h.new_zeros(batch, positions.stop - PADDING, dim).scatter(1, slots, h)[:, -PADDING:]
+        return self._multiply(by_position, 0).gather(1, kernel_of.unsqueeze(-1).expand(-1, -1, dim))
 
     def _multiply(self, h, first):
-        """h (B, P, K) at the positions first .. first + P - 1; a first of -1 is padding, whose kernel is arbitrary."""
-        if first < 0:
-            h = nn.functional.pad(h, (0, 0, first, 0))
-            return nn.functional.pad(self._multiply(h, 0), (0, 0, -first, 0))
+        """h (B, P, K) at the positions first .. first + P - 1."""
         count = h.size(1)
         own = self.weight[first : first + count]
         turned = torch.bmm(h[:, : own.size(0)].transpose(0, 1), own).transpose(0, 1)

@@ -1,5 +1,8 @@
 """From padding to positions."""
 
+from dataclasses import dataclass
+from typing import Optional
+
 import torch
 
 #: The position of padding. Encodings may compute anything there, as nothing attends to it.
@@ -14,17 +17,66 @@ def can_look():
     return not torch.compiler.is_compiling()
 
 
-def token_positions(padding_mask):
-    """The index of every token in its own sentence, wherever the padding is.
+@dataclass(frozen=True)
+class Positions:
+    """The index of each token in its own sentence, and what is known of it without waiting for a GPU.
+
+    Args:
+        index: (B, T) or (1, T) int64: 0 for the first token of a sentence, PADDING at padding.
+        stop: larger than every index.
+        first: the index is ``first``, ``first + 1``, .. for all sentences, in one row (1, T), which also numbers the
+            padding after them; None where it may be otherwise.
+    """
+
+    index: torch.Tensor
+    stop: int
+    first: Optional[int] = None
+
+    @classmethod
+    def of(cls, index):
+        """Positions from their index alone, which is read, or as they are."""
+        if isinstance(index, cls):
+            return index
+        first, stop = int(index[0, 0]), int(index.max()) + 1
+        consecutive = torch.arange(first, first + index.size(1), device=index.device).unsqueeze(0)
+        return cls(index, stop, first if first >= 0 and torch.equal(index, consecutive) else None)
+
+    @classmethod
+    def consecutive(cls, first, length, device):
+        """``length`` tokens from position ``first`` on, in every sentence."""
+        stop = first + length
+        return cls(torch.arange(first, stop, device=device).unsqueeze(0), stop, first)
+
+    def longest_beyond(self, limit):
+        """How many positions the longest sentence has, where that is more than ``limit``; otherwise None."""
+        # Only texts that may be too long are worth waiting for.
+        if self.stop <= limit or not can_look():
+            return None
+        longest = int(self.index.max()) + 1
+        return longest if longest > limit else None
+
+    def newest(self, count):
+        """The last ``count`` columns."""
+        dropped = self.index.size(1) - count
+        return Positions(self.index[:, dropped:], self.stop, None if self.first is None else self.first + dropped)
+
+
+def find_padding(padding_mask):
+    """Whether padding_mask (B, T) holds any padding, and whether a sentence begins with it: one look for both."""
+    if not can_look():
+        return True, True
+    return torch.stack([padding_mask.any(), padding_mask[:, :1].any()]).tolist()
+
+
+def token_positions(padding_mask, left_padded=True):
+    """The position of every token in its own sentence, wherever the padding is.
 
     Args:
         padding_mask: (B, T), True at padding.
-
-    Returns:
-        (B, T) int64: 0 for the first token of a sentence, PADDING at padding. Where no sentence starts with padding
-        the rows differ only at padding, and one row (1, T) stands for all.
+        left_padded: whether a sentence begins with padding. Where none does, the rows differ only at padding, and one
+            row stands for all.
     """
-    if can_look() and not padding_mask[:, :1].any():
-        return torch.arange(padding_mask.size(1), device=padding_mask.device).unsqueeze(0)
-    tokens = ~padding_mask
-    return (tokens.cumsum(dim=1) - 1).masked_fill(padding_mask, PADDING)
+    if not left_padded:
+        return Positions.consecutive(0, padding_mask.size(1), padding_mask.device)
+    index = ((~padding_mask).cumsum(dim=1) - 1).masked_fill(padding_mask, PADDING)
+    return Positions(index, padding_mask.size(1))

@@ -7,6 +7,7 @@ from torch.nn import functional as F
 from fairseq_posenc.encodings.base import SEPARATE, SHARED, Flag, PositionEncoding
 from fairseq_posenc.encodings.dropout import Dropout
 from fairseq_posenc.encodings.positional_kernels import PositionalKernels
+from fairseq_posenc.encodings.positions import Positions
 from fairseq_posenc.encodings.registry import register_encoding
 from fairseq_posenc.errors import InputError
 
@@ -91,10 +92,14 @@ class PosNetAttn(PositionEncoding):
         return self.kernels[0].max_positions
 
     def values(self, v, positions):
+        positions = Positions.of(positions)
         if len(self.kernels) > 1:
             turned = torch.stack([kernels(v[:, h], positions) for h, kernels in enumerate(self.kernels)], dim=1)
         else:
             # Heads that share kernels are as many more sentences of the batch.
-            each_head = positions if positions.size(0) == 1 else positions.repeat_interleave(v.size(1), 0)
-            turned = self.kernels[0](v.flatten(0, 1), each_head).view_as(v)
+            if positions.first is None:
+                positions = Positions(
+                    positions.index.expand(v.size(0), -1).repeat_interleave(v.size(1), 0), positions.stop
+                )
+            turned = self.kernels[0](v.flatten(0, 1), positions).view_as(v)
         return v + self.dropout(F.relu(turned))

@@ -40,8 +40,9 @@ class Sandwich(RelativeBias):
         self.keep_exact("scale", 1 / head_exponents(stack.heads))
 
     def by_distance(self, distances):
-        angles = distances.unsqueeze(1) * self.frequencies
-        return self.scale * (angles.cos().sum(1) - self.frequencies.numel()).float()
+        frequencies, scale = (self.exact(name, distances.device) for name in ("frequencies", "scale"))
+        angles = distances.unsqueeze(1) * frequencies
+        return scale * (angles.cos().sum(1) - frequencies.numel()).float()
 
 
 #: Slope and offset of the curve at h = 8, for d = 128.
@@ -71,4 +72,4 @@ class SandwichSmoothed(RelativeBias):
         self.keep_exact("scale", 8 / head_exponents(stack.heads))
 
     def by_distance(self, distances):
-        return self.scale * (self.slope * distances.abs().float().log1p() + self.offset)
+        return self.exact("scale", distances.device) * (self.slope * distances.abs().float().log1p() + self.offset)

@@ -5,7 +5,7 @@ import math
 import torch
 
 from fairseq_posenc.encodings.base import PositionEncoding
-from fairseq_posenc.encodings.positions import can_look
+from fairseq_posenc.encodings.positions import Positions, can_look
 from fairseq_posenc.encodings.registry import register_encoding
 from fairseq_posenc.errors import InputError
 
@@ -47,16 +47,19 @@ class Sinusoidal(PositionEncoding):
         self._table = sinusoid_table(0, stack.model_dim)
 
     def embed(self, x, positions):
-        rows = positions + self.stack.first_row
-        return x + self._rows_of_table(rows, x.device)[rows.clamp(min=0)].to(x.dtype)
+        positions = Positions.of(positions)
+        table = self._table_of(self.stack.first_row + positions.stop, x.device)
+        if positions.first is not None:
+            start = self.stack.first_row + positions.first
+            return x + table[start : start + x.size(1)].to(x.dtype)
+        return x + table[(positions.index + self.stack.first_row).clamp(min=0)].to(x.dtype)
 
-    def _rows_of_table(self, rows, device):
-        """The table up to the largest of ``rows`` at least."""
+    def _table_of(self, rows, device):
+        """The table, with ``rows`` rows at least."""
         if not can_look():
             return sinusoid_table(self.stack.first_row + self.stack.max_positions, self.stack.model_dim).to(device)
-        longest = int(rows.max()) + 1
-        if longest > self._table.size(0) or self._table.device != device:
+        if rows > self._table.size(0) or self._table.device != device:
             # Doubling keeps step-by-step decoding from rebuilding the table at every step.
-            rows_now = max(2 * self._table.size(0), longest, self.stack.first_row + 256)
-            self._table = sinusoid_table(rows_now, self.stack.model_dim).to(device)
+            rows = max(2 * self._table.size(0), rows, self.stack.first_row + 256)
+            self._table = sinusoid_table(rows, self.stack.model_dim).to(device)
         return self._table

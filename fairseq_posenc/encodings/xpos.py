@@ -124,5 +124,5 @@ class XPos(PositionEncoding):
     def _scaled(self, x, columns, middle, sign, dtype):
         """x (B, H, T, D) times zeta^(sign (column - middle) / B), in ``dtype``."""
         positions = torch.arange(columns.start, columns.stop, device=x.device, dtype=torch.float64) - middle
-        factors = torch.exp(sign * positions.unsqueeze(1) * self.log_decay)
+        factors = torch.exp(sign * positions.unsqueeze(1) * self.exact("log_decay", x.device))
         return (x * factors.to(torch.promote_types(dtype, torch.float32))).to(dtype)

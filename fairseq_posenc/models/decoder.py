@@ -2,9 +2,10 @@
 
 from fairseq.models.transformer import TransformerDecoderBase
 
+from fairseq_posenc.attention.keys import NO_KEYS
 from fairseq_posenc.attention.self_attention import CAUSAL, one_pass
 from fairseq_posenc.encodings.base import AFTER_DROPOUT, BEFORE_DROPOUT
-from fairseq_posenc.encodings.positions import can_look, token_positions
+from fairseq_posenc.encodings.positions import Positions, find_padding, token_positions
 from fairseq_posenc.models.layers import DecoderLayer, name_dropouts, wrap_layer
 from fairseq_posenc.models.stack import (
     drop_stock_tables,
@@ -29,7 +30,7 @@ class Decoder(TransformerDecoderBase):
         return wrap_layer(DecoderLayer(cfg, no_encoder_attn), cfg)
 
     def forward_embedding(self, tokens, positions):
-        """Tokens (B, T) and their positions (B, T) or (1, T) -> what layer 1 reads, (B, T, C)."""
+        """Tokens (B, T) and their Positions -> what layer 1 reads, (B, T, C)."""
         x = self.embed_scale * self.embed_tokens(tokens)
         if self.quant_noise is not None:
             x = self.quant_noise(x)
@@ -62,18 +63,10 @@ class Decoder(TransformerDecoderBase):
             ``alignment_layer`` (default: the last), averaged over its first ``alignment_heads`` heads (default: all),
             and the states between layers ("inner_states").
         """
-        padding_mask = prev_output_tokens.eq(self.padding_idx)
-        positions = token_positions(padding_mask)
-        # One row of positions means that padding, if any, comes last, where causal attention never sees it.
-        needs_padding_mask = positions.size(0) > 1 or (
-            full_context_alignment and (not can_look() or bool(padding_mask.any()))
+        tokens, positions, padding_mask = self._new_tokens(
+            prev_output_tokens, incremental_state, full_context_alignment
         )
-        if incremental_state is not None:
-            new = prev_output_tokens.size(1) - self_attentions(self)[0].columns_seen(incremental_state)
-            prev_output_tokens, positions, padding_mask = (
-                columns[:, -new:] for columns in (prev_output_tokens, positions, padding_mask)
-            )
-        x = self.forward_embedding(prev_output_tokens, positions)
+        x = self.forward_embedding(tokens, positions)
         x = x.transpose(0, 1)  # (B, T, C) -> (T, B, C), the layout of fairseq's layers
 
         source = source_padding = None
@@ -85,7 +78,7 @@ class Decoder(TransformerDecoderBase):
             alignment_layer = self.num_layers - 1
 
         attention, states = None, [x]
-        with one_pass(self_attentions(self)):
+        with one_pass(self_attentions(self), positions):
             for index, layer in enumerate(self.layers):
                 aligned = index == alignment_layer
                 x, layer_attention, _ = layer(
@@ -94,7 +87,7 @@ class Decoder(TransformerDecoderBase):
                     source_padding,
                     incremental_state,
                     self_attn_mask=None if incremental_state is not None or full_context_alignment else CAUSAL,
-                    self_attn_padding_mask=padding_mask if needs_padding_mask else None,
+                    self_attn_padding_mask=padding_mask,
                     need_attn=aligned,
                     need_head_weights=aligned,
                 )
@@ -107,6 +100,23 @@ class Decoder(TransformerDecoderBase):
         if self.project_out_dim is not None:
             x = self.project_out_dim(x)
         return x, {"attn": [attention], "inner_states": states}
+
+    def _new_tokens(self, tokens, incremental_state, full_context):
+        """The columns of ``tokens`` that no cache has seen, their Positions, and the padding that attention must know.
+
+        Padding that comes last is hidden by causal attention itself.
+        """
+        seen = NO_KEYS
+        if incremental_state is not None:
+            seen = self_attentions(self)[0].keys_seen(incremental_state)
+        first, length = seen.columns.stop, tokens.size(1)
+        if first and seen.padding is None:  # a cache knows that no sentence begins with padding
+            return tokens[:, first:], Positions.consecutive(first, length - first, tokens.device), None
+        padding_mask = tokens.eq(self.padding_idx)
+        padded, left_padded = (True, True) if first else find_padding(padding_mask)
+        positions = token_positions(padding_mask, left_padded).newest(length - first)
+        needed = left_padded or (full_context and padded)
+        return tokens[:, first:], positions, padding_mask[:, first:] if needed else None
 
     def max_positions(self):
         """Longest target sentence, in tokens."""

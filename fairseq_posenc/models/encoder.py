@@ -4,7 +4,7 @@ from fairseq.models.transformer import TransformerEncoderBase
 
 from fairseq_posenc.attention.self_attention import one_pass
 from fairseq_posenc.encodings.base import AFTER_DROPOUT, BEFORE_DROPOUT
-from fairseq_posenc.encodings.positions import can_look, token_positions
+from fairseq_posenc.encodings.positions import find_padding, token_positions
 from fairseq_posenc.models.layers import EncoderLayer, name_dropouts, wrap_layer
 from fairseq_posenc.models.stack import (
     drop_stock_tables,
@@ -32,12 +32,13 @@ class Encoder(TransformerEncoderBase):
     def build_encoder_layer(self, cfg):
         return wrap_layer(EncoderLayer(cfg, self.return_fc), cfg)
 
-    def forward_embedding(self, src_tokens, token_embedding=None):
+    def forward_embedding(self, src_tokens, token_embedding=None, positions=None):
         """Tokens (B, T) -> what layer 1 reads and the bare scaled embeddings, (B, T, C) each."""
+        if positions is None:
+            positions = token_positions(src_tokens.eq(self.padding_idx))
         if token_embedding is None:
             token_embedding = self.embed_tokens(src_tokens)
         embedded = self.embed_scale * token_embedding
-        positions = token_positions(src_tokens.eq(self.padding_idx))
         x = embedded
         if self.embed_positions.embeds == BEFORE_DROPOUT:
             x = self.embed_positions.embed(x, positions)
@@ -53,13 +54,15 @@ class Encoder(TransformerEncoderBase):
     def forward(self, src_tokens, src_lengths=None, return_all_hiddens=False, token_embeddings=None):
         """Encode src_tokens (B, T), padded on either side; returns fairseq's dictionary of encoder outputs."""
         padding_mask = src_tokens.eq(self.padding_idx)
+        padded, left_padded = find_padding(padding_mask)
         # Padding needs no zeros: no attention looks at it.
-        attention_mask = padding_mask if not can_look() or padding_mask.any() else None
-        x, embedded = self.forward_embedding(src_tokens, token_embeddings)
+        attention_mask = padding_mask if padded else None
+        positions = token_positions(padding_mask, left_padded)
+        x, embedded = self.forward_embedding(src_tokens, token_embeddings, positions)
         x = x.transpose(0, 1)  # (B, T, C) -> (T, B, C), the layout of fairseq's layers
 
         states, fc_results = ([x] if return_all_hiddens else []), []
-        with one_pass(self_attentions(self)):
+        with one_pass(self_attentions(self), positions):
             for layer in self.layers:
                 x = layer(x, encoder_padding_mask=attention_mask)
                 fc_result = None

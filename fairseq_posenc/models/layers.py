@@ -1,10 +1,12 @@
 """fairseq's Transformer layers around our self-attention."""
 
+from functools import partial
+
 from fairseq.distributed import fsdp_wrap
 from fairseq.modules import FairseqDropout, MultiheadAttention
-from fairseq.modules.checkpoint_activations import checkpoint_wrapper
 from fairseq.modules.transformer_layer import TransformerDecoderLayerBase, TransformerEncoderLayerBase
 from torch import nn
+from torch.utils.checkpoint import checkpoint
 
 from fairseq_posenc.attention.self_attention import SelfAttention
 
@@ -74,5 +76,28 @@ def build_self_attention(embed_dim, cfg, side):
 def wrap_layer(layer, cfg):
     """Activation checkpointing and sharded data parallelism, as fairseq applies them to its own layers."""
     if cfg.checkpoint_activations:
-        layer = checkpoint_wrapper(layer, offload_to_cpu=cfg.offload_activations)
+        checkpoint_activations(layer, cfg.offload_activations)
     return fsdp_wrap(layer, min_num_params=0 if cfg.checkpoint_activations else cfg.min_params_to_wrap)
+
+
+def checkpoint_activations(layer, offload):
+    """Make ``layer`` keep what it reads only, on the CPU if ``offload``, and compute the rest again when it is needed.
+
+    fairseq's own wrapper runs the backward pass of every layer by itself. Parameters that layers share would then be
+    ready several times in one backward pass, which distributed training refuses.
+    """
+    layer.self_attn.recomputed = True
+    layer.precheckpoint_forward = layer.forward  # the name by which fairseq takes a wrapper off again
+    # A partial call, unlike a function inside this one, belongs to the copy where a model is copied.
+    layer.forward = partial(_checkpointed, layer.self_attn, layer.precheckpoint_forward, offload)
+
+
+def _checkpointed(attention, forward, offload, x, *args, **options):
+    layers_pass, device = attention.layers_pass, x.device
+
+    def compute(x, *args, **options):
+        # What layers share is built in the forward pass, and may be random.
+        with attention.within(layers_pass):
+            return forward(x.to(device), *args, **options)
+
+    return checkpoint(compute, x.cpu() if offload else x, *args, use_reentrant=False, **options)

@@ -7,6 +7,7 @@ import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from fairseq_posenc.attention import computation, patterns
+from fairseq_posenc.attention.computation import Sizes
 from fairseq_posenc.attention.patterns import FULL, Blockwise, Window, attention_pattern
 from fairseq_posenc.attention.self_attention import CAUSAL, SelfAttention
 from fairseq_posenc.encodings import Stack, encoding_class
@@ -197,14 +198,12 @@ def test_cache_size_equals_a_window(name):
 @pytest.mark.parametrize("name", ENCODINGS, ids=str)
 def test_slices_equal_dense(name, pattern, left, monkeypatch, narrow_blocks):
     """Whatever is too large to be taken whole, with slices of one to three queries; also groups of blocks."""
-    monkeypatch.setattr(computation, "WHOLE", 50)
     module, x = self_attention(name), random_text(17)
     padding = padded(17, (17, 12), True) if left else None
     tokens = torch.ones(17, 2, dtype=torch.bool) if padding is None else ~padding.transpose(0, 1)
     expected = dense(module, x, pattern, padding)
     for size in (1, 40, 120):
-        monkeypatch.setattr(computation, "SLICE", size)
-        monkeypatch.setattr(computation, "KEYS", 20 * size)
+        monkeypatch.setattr(computation, "CPU", Sizes(whole=50, slice=size, keys=20 * size))
         out = one_pass(module, x, pattern, padding)
         torch.testing.assert_close(out[tokens], expected[tokens], atol=ATOL, rtol=0)
 
@@ -213,8 +212,7 @@ def test_slices_equal_dense(name, pattern, left, monkeypatch, narrow_blocks):
 def test_slices_of_an_encoder(monkeypatch, padding):
     module, x = self_attention("kerple-log"), random_text(17)
     whole = module(x, x, x, padding, need_weights=False)[0]
-    monkeypatch.setattr(computation, "WHOLE", 50)
-    monkeypatch.setattr(computation, "SLICE", 120)
+    monkeypatch.setattr(computation, "CPU", Sizes(whole=50, slice=120, keys=2400))
     torch.testing.assert_close(module(x, x, x, padding, need_weights=False)[0], whole, atol=1e-12, rtol=0)
 
 
@@ -300,6 +298,5 @@ def test_patterns_are_linear_in_the_length(name, pattern):
 
 @pytest.mark.parametrize("name", [name for name in ENCODINGS if name != "posnet-attn"], ids=str)
 def test_full_attention_never_holds_queries_times_keys(name, monkeypatch):
-    monkeypatch.setattr(computation, "WHOLE", 2**17)
-    monkeypatch.setattr(computation, "SLICE", 2**15)
+    monkeypatch.setattr(computation, "CPU", Sizes(whole=2**17, slice=2**15, keys=computation.CPU.keys))
     assert numbers(name, "full", 1024).largest < 2**18 < 1024 * 1024

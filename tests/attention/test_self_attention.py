@@ -8,6 +8,7 @@ from fairseq.modules import MultiheadAttention
 
 from fairseq_posenc.attention.self_attention import CAUSAL, SelfAttention
 from fairseq_posenc.encodings import PositionEncoding, Stack
+from fairseq_posenc.encodings.positions import Positions
 
 BATCH, LENGTH, HEADS, HEAD_DIM = 3, 7, 2, 4
 DIM = HEADS * HEAD_DIM
@@ -25,7 +26,7 @@ class EveryHook(PositionEncoding):
         return torch.stack([-0.3 * distance, -0.1 * distance.pow(2)])
 
     def values(self, v, positions):
-        return v * (1 + 0.5 * positions)[:, None, :, None].to(v)
+        return v * (1 + 0.5 * Positions.of(positions).index)[:, None, :, None].to(v)
 
 
 def attention(encoding=None, dtype=torch.float64):

@@ -1,0 +1,57 @@
+"""Two processes on CPUs: gradients of parameters that layers share, with activation checkpointing."""
+
+import copy
+
+import torch
+from torch import distributed
+from torch.multiprocessing import spawn
+from torch.nn.parallel import DistributedDataParallel
+
+from tests.models.build import batch, build_small
+
+#: Encoding -> flags with which layers share its parameters.
+SHARED = {
+    "t5": (),
+    "kerple-log": (),
+    "kerple-power": (),
+    "posnet-attn": (),
+    "shaw": ("--shaw-layers", "shared"),
+    "adaptive-t5": ("--adaptive-t5-layers", "shared"),
+}
+
+
+def built(name):
+    """A model and the inputs of two processes."""
+    torch.manual_seed(1)
+    model = build_small(name, "--encoder-layers", 2, "--decoder-layers", 2, "--checkpoint-activations", *SHARED[name])
+    model.eval()  # dropout would differ
+    return model, [{key: x[rank : rank + 1] for key, x in batch().items()} for rank in (0, 1)]
+
+
+def loss(model, inputs):
+    return model(**inputs)[0].sin().sum()
+
+
+def compare(rank, place):
+    distributed.init_process_group("gloo", init_method=f"file://{place}", rank=rank, world_size=2)
+    differences = {}
+    for name in SHARED:
+        model, inputs = built(name)
+        alone = copy.deepcopy(model)
+        parallel = DistributedDataParallel(model)
+        for _ in range(2):  # the first pass may leave the reducer waiting for the second
+            model.zero_grad()
+            loss(parallel, inputs[rank]).backward()
+        sum(loss(alone, each) / 2 for each in inputs).backward()
+        differences[name] = max(
+            float((found.grad - expected.grad).abs().max())
+            for found, expected in zip(model.parameters(), alone.parameters())
+        )
+    distributed.destroy_process_group()
+    worst = max(differences, key=differences.get)
+    if differences[worst] > 1e-4:
+        raise AssertionError(f"{worst}: gradients differ by {differences[worst]}")
+
+
+def test_gradients_of_two_processes(tmp_path):
+    spawn(compare, (tmp_path / "rendezvous",), nprocs=2)
