@@ -19,7 +19,7 @@ from fairseq_posenc.attention.kernels import (
     weighted_attention,
 )
 from fairseq_posenc.attention.masks import additive, hides_something, visible_keys
-from fairseq_posenc.encodings.positions import can_look
+from fairseq_posenc.encodings.positions import can_look, length_of, same
 
 
 @dataclass(frozen=True)
@@ -79,12 +79,12 @@ class Attending:
         """q (B, H, Tq, D) at ``q_columns``, k and v (B, H, Tk, D) at all keys at hand -> (B, H, Tq, D)."""
         k_columns = self._needed(q_columns)
         hides = self.pattern is not None and hides_something(q_columns, k_columns, self.pattern)
-        if hides and self.given is None and len(q_columns) > self.pattern.block:
-            if self.keys.padding is None and q_columns == self.keys.columns and q_columns.start == 0:
+        if hides and self.given is None and length_of(q_columns) > self.pattern.block:
+            if self.keys.padding is None and same(q_columns, self.keys.columns) and q_columns.start == 0:
                 return self._in_blocks(q, k, v)
             return self._in_slices(q, k, v, q_columns, self.pattern.block, rebuild=False)
         numbers = self._numbers_a_query(q, q_columns, k_columns)
-        if numbers * len(q_columns) > self.sizes.whole and self.given is None:
+        if numbers * length_of(q_columns) > self.sizes.whole and self.given is None:
             return self._in_slices(q, k, v, q_columns, max(1, self.sizes.slice // numbers))
         return self._rectangle(q, *self._cut(k, v, k_columns), q_columns, k_columns)
 
@@ -94,27 +94,29 @@ class Attending:
         if self.given is not None or pattern is None:
             return columns
         # Where sentences begin in different columns, so do their blocks, and only their reach is common to all.
-        first = pattern.first_visible(q_columns[0]) if self.positions is None else q_columns[0] - pattern.reach
+        first = pattern.first_visible(q_columns.start) if self.positions is None else q_columns.start - pattern.reach
         return range(max(columns.start, first), q_columns.stop)
 
     def _cut(self, k, v, k_columns):
         """The part of all keys and values at hand that lies in ``k_columns``."""
         start = k_columns.start - self.keys.columns.start
-        part = slice(start, start + len(k_columns))
+        part = slice(start, start + length_of(k_columns))
         return k[:, :, part], v[:, :, part]
 
     def _numbers_a_query(self, q, q_columns, k_columns):
         """How many numbers a query adds to the memory that grows with queries x keys."""
         if not self.fuses:
-            return q.size(0) * q.size(1) * len(k_columns)
+            return q.size(0) * q.size(1) * length_of(k_columns)
         if self._plain_causal(q_columns, k_columns):
             return 0
-        return (1 if self.keys.padding is None else q.size(0)) * (q.size(1) if self.biased else 1) * len(k_columns)
+        return (
+            (1 if self.keys.padding is None else q.size(0)) * (q.size(1) if self.biased else 1) * length_of(k_columns)
+        )
 
     def _plain_causal(self, q_columns, k_columns):
         """Whether PyTorch's kernel makes the whole mask itself."""
         causal = self.pattern is not None and not hides_something(q_columns, k_columns, self.pattern)
-        return causal and not self.biased and self.keys.padding is None and q_columns == k_columns
+        return causal and not self.biased and self.keys.padding is None and same(q_columns, k_columns)
 
     def _in_slices(self, q, k, v, q_columns, size, rebuild=True):
         """``size`` queries at a time, each slice with the keys that it can see.
@@ -123,8 +125,8 @@ class Attending:
         """
         attend = self._rebuilt_slice if rebuild and torch.is_grad_enabled() and can_look() else self._rectangle
         parts = []
-        for start in range(0, len(q_columns), size):
-            columns = q_columns[start : start + size]
+        for start in range(0, length_of(q_columns), size):
+            columns = range(q_columns.start + start, min(q_columns.start + start + size, q_columns.stop))
             needed = self._needed(columns)
             part = q[:, :, start : start + size], *self._cut(k, v, needed)
             parts.append(attend(*part, columns, needed, share=False))
@@ -175,7 +177,7 @@ class Attending:
     def _rectangle(self, q, k, v, q_columns, k_columns, share=True, rebuild=False):
         """These queries with these keys, all at once."""
         # With one query there is nothing to fuse: at a step of beam search the plain products are faster.
-        if not self.plain or len(q_columns) == 1 or (self.dropout > 0 and self._lacks_bias_gradient()):
+        if not self.plain or length_of(q_columns) == 1 or (self.dropout > 0 and self._lacks_bias_gradient()):
             return self._weighted(q, k, v, q_columns, k_columns, share)[0]
         if self.encoding is not None:
             q, k = self.encoding.decay(q, k, q_columns, k_columns)
@@ -201,9 +203,9 @@ class Attending:
     def _visible(self, q_columns, k_columns):
         """visible_keys of a part of the keys at hand, or of any two ranges where there is no padding."""
         padding, positions = self.keys.padding, self.positions
-        if padding is not None and k_columns != self.keys.columns:
+        if padding is not None and not same(k_columns, self.keys.columns):
             start = k_columns.start - self.keys.columns.start
-            part = slice(start, start + len(k_columns))
+            part = slice(start, start + length_of(k_columns))
             padding, positions = padding[:, part], None if positions is None else positions[:, part]
         return visible_keys(q_columns, k_columns, self.pattern, padding, self.device, positions)
 

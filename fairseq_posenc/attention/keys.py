@@ -5,7 +5,7 @@ from typing import Optional
 
 import torch
 
-from fairseq_posenc.encodings.positions import PADDING, Positions, token_positions
+from fairseq_posenc.encodings.positions import PADDING, Positions, length_of, token_positions
 
 
 @dataclass(frozen=True)
@@ -29,7 +29,7 @@ class Keys:
         if self.padding is None and padding is None:
             return Keys(columns)
         parts = []
-        for mask, count in ((self.padding, len(self.columns)), (padding, length)):
+        for mask, count in ((self.padding, length_of(self.columns)), (padding, length)):
             if count:
                 parts.append(
                     torch.zeros(batch, count, dtype=torch.bool, device=device) if mask is None else mask.bool()
@@ -39,10 +39,10 @@ class Keys:
 
     def newest(self, count):
         """The last ``count`` of these keys; all where there are not more, or where it is None."""
-        dropped = 0 if count is None else len(self.columns) - count
+        dropped = 0 if count is None else length_of(self.columns) - count
         if dropped <= 0:
             return self
-        columns = self.columns[dropped:]
+        columns = range(self.columns.start + dropped, self.columns.stop)
         if self.padding is None:
             return Keys(columns)
         before = self.columns.start if self.tokens_before is None else self.tokens_before
@@ -51,7 +51,7 @@ class Keys:
     def positions(self, device):
         """Positions of these tokens in their sentences."""
         if self.padding is None:
-            return Positions.consecutive(self.columns.start, len(self.columns), device)
+            return Positions.consecutive(self.columns.start, length_of(self.columns), device)
         if self.columns.start == 0:
             return token_positions(self.padding)
         before = self.columns.start if self.tokens_before is None else self.tokens_before.unsqueeze(1)
@@ -75,7 +75,7 @@ def read_cache(buffer):
 def cache_of(keys, k, v, count):
     """A buffer with the newest ``count`` of these keys and values (None: all). Its names are fairseq's, less two."""
     keys = keys.newest(count)
-    first = k.size(2) - len(keys.columns)
+    first = k.size(2) - length_of(keys.columns)
     return {
         "prev_key": k[:, :, first:],
         "prev_value": v[:, :, first:],

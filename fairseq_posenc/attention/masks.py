@@ -2,7 +2,7 @@
 
 import torch
 
-from fairseq_posenc.encodings.positions import can_look
+from fairseq_posenc.encodings.positions import can_look, length_of
 
 #: Numbers: rows of a mask begin at multiples of it.
 ALIGNMENT = 8
@@ -10,7 +10,7 @@ ALIGNMENT = 8
 
 def hides_something(q_columns, k_columns, pattern):
     """Whether ``pattern`` hides any earlier key (not: a later one) from any of these queries."""
-    return pattern.first_visible(q_columns[-1]) > k_columns[0]
+    return pattern.first_visible(q_columns.stop - 1) > k_columns.start
 
 
 def visible_keys(q_columns, k_columns, pattern, padding, device, positions=None):
@@ -31,13 +31,13 @@ def visible_keys(q_columns, k_columns, pattern, padding, device, positions=None)
     if pattern is None:
         return None if padding is None else ~padding[:, None, None, :]
     hides = hides_something(q_columns, k_columns, pattern)
-    if padding is None and positions is None and not hides and k_columns[-1] <= q_columns[0]:
+    if padding is None and positions is None and not hides and k_columns.stop - 1 <= q_columns.start:
         return None
     q, k = columns_of(q_columns, device).unsqueeze(1), columns_of(k_columns, device)
     visible = (k <= q)[None, None]
     own = (k == q)[None, None]
     if positions is not None:
-        own_positions = positions[:, q_columns.start - k_columns.start :][:, : len(q_columns)]
+        own_positions = positions[:, q_columns.start - k_columns.start :][:, : length_of(q_columns)]
         first = pattern.first_visible(own_positions)[:, None, :, None]
         visible = visible & (positions[:, None, None, :] >= first)
     elif hides:

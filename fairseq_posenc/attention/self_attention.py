@@ -1,6 +1,6 @@
 """A drop-in for fairseq's self-attention that calls a positional encoding."""
 
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager, nullcontext
 
 import torch
 from fairseq.modules import MultiheadAttention
@@ -10,6 +10,7 @@ from fairseq_posenc.attention.computation import Attending
 from fairseq_posenc.attention.keys import cache_of, read_cache, reorder
 from fairseq_posenc.attention.masks import additive
 from fairseq_posenc.attention.patterns import FULL, Window
+from fairseq_posenc.encodings.positions import can_look
 
 #: Passed as ``attn_mask``: hide later keys. Stands for the L x L matrix that stock fairseq builds.
 CAUSAL = torch.empty(0)
@@ -92,7 +93,7 @@ class SelfAttention(MultiheadAttention):
 
         past, past_k, past_v = read_cache(self._get_input_buffer(incremental_state))
         keys = past.extended(length, key_padding_mask, batch, query.device)
-        q_columns = keys.columns[-length:]
+        q_columns = range(keys.columns.stop - length, keys.columns.stop)
         encoding = self.position_encoding
         if encoding is not None:
             q, k = encoding.rotate(q, k, q_columns, q_columns)
@@ -154,7 +155,7 @@ class LayersPass:
         """The result of ``build()`` for the first layer that asks with ``key``, and for all others."""
         if key not in self._built:
             # What autograd keeps for it belongs to the pass, not to that layer, which may be recomputed without it.
-            with saved_tensors_hooks(lambda kept: kept, lambda kept: kept):
+            with saved_tensors_hooks(lambda kept: kept, lambda kept: kept) if can_look() else nullcontext():
                 self._built[key] = build()
         return self._built[key]
 
@@ -170,7 +171,10 @@ def one_pass(attentions, positions):
     for encoding in dict.fromkeys(attention.position_encoding for attention in attentions):
         if encoding is not None:
             encoding.begin_pass()
-    with ExitStack() as stack:
-        for attention in attentions:
-            stack.enter_context(attention.within(layers_pass))
+    for attention in attentions:
+        attention.layers_pass = layers_pass
+    try:
         yield
+    finally:
+        for attention in attentions:
+            attention.layers_pass = None

@@ -17,6 +17,16 @@ def can_look():
     return not torch.compiler.is_compiling()
 
 
+def length_of(columns):
+    """The number of columns in a range. Its ends may be symbols while PyTorch compiles, where ``len`` has no answer."""
+    return columns.stop - columns.start
+
+
+def same(one, other):
+    """Whether two ranges are equal, also where their ends are symbols."""
+    return one.start == other.start and one.stop == other.stop
+
+
 @dataclass(frozen=True)
 class Positions:
     """The index of each token in its own sentence, and what is known of it without waiting for a GPU.

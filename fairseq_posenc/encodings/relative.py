@@ -3,6 +3,7 @@
 import torch
 
 from fairseq_posenc.encodings.base import PositionEncoding
+from fairseq_posenc.encodings.positions import length_of
 
 
 class RelativeBias(PositionEncoding):
@@ -19,12 +20,12 @@ class RelativeBias(PositionEncoding):
         raise NotImplementedError
 
     def bias(self, q_columns, k_columns, device):
-        farthest, nearest = q_columns[-1] - k_columns[0], q_columns[0] - k_columns[-1]
+        farthest, nearest = q_columns.stop - 1 - k_columns.start, q_columns.start - (k_columns.stop - 1)
         with torch.autocast(device.type, enabled=False):  # numbers from positions are fp32 in every mode
             diagonals = self.by_distance(torch.arange(farthest, nearest - 1, -1, device=device))
         # The last query reads the first Tk of these numbers, the query before it starts one later, and so on. Fused
         # kernels take only a bias whose keys lie side by side in memory.
-        return diagonals.contiguous().unfold(1, len(k_columns), 1).flip(1).contiguous()
+        return diagonals.contiguous().unfold(1, length_of(k_columns), 1).flip(1).contiguous()
 
 
 def head_exponents(heads):

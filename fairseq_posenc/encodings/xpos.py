@@ -111,7 +111,7 @@ class XPos(PositionEncoding):
 
     def _middle(self, columns, dtype):
         """The middle of these columns, and the dtype from this one on that has room for the factors and for x."""
-        reach = self.steepest * (columns[-1] - columns[0]) / 2
+        reach = self.steepest * (columns.stop - 1 - columns.start) / 2
         if reach > math.log(torch.finfo(torch.float64).max):
             raise InputError(
                 f"xpos: the decay over {len(columns)} tokens leaves the range of fp64; give shorter texts, or a larger "
@@ -119,7 +119,7 @@ class XPos(PositionEncoding):
             )
         wider = (torch.promote_types(dtype, other) for other in (dtype, torch.float32, torch.float64))
         fits = (other for other in wider if reach <= math.log(torch.finfo(other).max) / 2)
-        return (columns[0] + columns[-1]) / 2, next(fits, torch.float64)
+        return (columns.start + columns.stop - 1) / 2, next(fits, torch.float64)
 
     def _scaled(self, x, columns, middle, sign, dtype):
         """x (B, H, T, D) times zeta^(sign (column - middle) / B), in ``dtype``."""
