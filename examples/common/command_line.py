@@ -28,9 +28,7 @@ def run_script(scripts):
         scripts: {name of a script, without .sh: function of the list of its arguments}.
     """
     name = f"{sys.argv[1]}.sh"
-    for number in (signal.SIGTERM, signal.SIGHUP):
-        # Being ended ends the commands too, as Ctrl-C does.
-        signal.signal(number, signal.default_int_handler)
+    end_as_interrupted()
     try:
         scripts[sys.argv[1]](sys.argv[2:])
     except InputError as error:
@@ -39,6 +37,13 @@ def run_script(scripts):
         sys.exit(told(name, error, error.status))
     except KeyboardInterrupt:
         sys.exit(told(name, "interrupted; the same command continues", 130))
+
+
+def end_as_interrupted():
+    """Let what ends this process end its commands too, as Ctrl-C does; what nohup ignores stays ignored."""
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        if signal.getsignal(number) != signal.SIG_IGN:
+            signal.signal(number, signal.default_int_handler)
 
 
 def told(name, message, status):

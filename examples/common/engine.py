@@ -198,7 +198,7 @@ class Step:
         return "\n".join([*self.lines(), self.made_of() if self.made_of else ""])
 
     def is_done(self):
-        if self.mark is None or not self.mark.is_file():
+        if self.mark is None or not all(Path(path).exists() for path in (self.mark, *self.outputs)):
             return False
         # The last line ends too, as it always has.
         return self.mark.read_text(encoding="utf-8").rstrip("\n") == self.identity().rstrip("\n")

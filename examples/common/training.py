@@ -103,7 +103,9 @@ class Training(Step):
         # Every machine is one of them.
         with Lock(self.folder, f".lock-{self.processes.rank}"):
             (self.folder / "settings").write_text(self.settled() + "\n", encoding="utf-8")
-            ended = restore(self.folder, self.words())
+            ended = has_ended(self.folder, self.words())
+            if self.processes.rank == "0":
+                restore(self.folder, self.words())
             if not ended and quiet:
                 self.followed(runner)
             elif not ended:
@@ -149,38 +151,52 @@ def validation(line):
     return json.loads("{" + record) if found else None
 
 
+def last_update(words):
+    """The number of updates after which a training ends, as text; None where its length is in epochs."""
+    return words[words.index("--max-update") + 1] if "--max-update" in words else None
+
+
+def has_ended(folder, words):
+    """Whether a training has come to its end, even if it was killed before somebody took notice.
+
+    fairseq saves its last checkpoint, then writes the line of the epoch to train.log.
+    """
+    log, last = folder / "train.log", last_update(words)
+    if not last or not log.is_file() or not (folder / "checkpoints" / "checkpoint_last.pt").is_file():
+        return False
+    text = log.read_text(encoding="utf-8", errors="replace")
+    return any(record["train_num_updates"] == last for record in records(text, "train"))
+
+
 def restore(folder, words):
-    """Make good what a kill can have done to a system's checkpoints; return whether its training had ended.
+    """Make good what a kill can have done to the checkpoints of a system.
 
     fairseq writes a checkpoint under another name and renames it, but copies it to checkpoint_best.pt and
-    checkpoint_last.pt, which may be cut off. Started again after its last checkpoint, before the last line of its log,
-    it would train for one more update: such a training goes back to the checkpoint before.
+    checkpoint_last.pt, which may be cut off. Started again after its last checkpoint, before its end, it would train
+    for one more update: such a training goes back to the checkpoint before.
     """
-    whole = []
-    for path in sorted((folder / "checkpoints").glob("checkpoint*.pt"), key=lambda path: path.stat().st_mtime_ns):
+    checkpoints, whole = folder / "checkpoints", []
+    for path in sorted(checkpoints.glob("checkpoint*.pt"), key=lambda path: path.stat().st_mtime_ns):
         if zipfile.is_zipfile(path):
             whole.append(path)
         else:
             path.unlink()
-    if whole:
-        for name in {"checkpoint_best.pt", "checkpoint_last.pt"} - {path.name for path in whole}:
-            copy(whole[-1], folder / "checkpoints" / name)
-    most = words[words.index("--max-update") + 1] if "--max-update" in words else None
-    by_updates = {re.fullmatch(r"checkpoint(_\d+_(\d+)|.*)\.pt", path.name).group(2): path for path in whole}
-    by_updates.pop(None, None)
-    if most not in by_updates:
-        return False
-    log = folder / "train.log"
-    text = log.read_text(encoding="utf-8", errors="replace") if log.is_file() else ""
-    if any(record["train_num_updates"] == most for record in records(text, "train")):
-        copy(by_updates[most], folder / "checkpoints" / "checkpoint_last.pt")
-        return True
-    by_updates.pop(most).unlink()
-    if by_updates:
-        copy(by_updates[max(by_updates, key=int)], folder / "checkpoints" / "checkpoint_last.pt")
+    if not whole:
+        return
+    for name in {"checkpoint_best.pt", "checkpoint_last.pt"} - {path.name for path in whole}:
+        copy(whole[-1], checkpoints / name)
+    found = [(re.fullmatch(r"checkpoint_\d+_(\d+)\.pt", path.name), path) for path in whole]
+    by_updates = {name[1]: path for name, path in found if name}
+    last = last_update(words)
+    if last not in by_updates:
+        return
+    if not has_ended(folder, words):
+        by_updates.pop(last).unlink()
+        last = max(by_updates, key=int, default=None)
+    if last:
+        copy(by_updates[last], checkpoints / "checkpoint_last.pt")
     else:
-        shutil.rmtree(folder / "checkpoints")
-    return False
+        shutil.rmtree(checkpoints)
 
 
 def copy(path, target):

@@ -6,14 +6,13 @@ interrupted: finished steps are skipped, and a changed option redoes what depend
 
 import argparse
 import os
-import signal
 import sys
 import time
 from dataclasses import asdict
 from pathlib import Path
 
 from examples.common import multi30k
-from examples.common.command_line import told
+from examples.common.command_line import end_as_interrupted, told
 from examples.common.engine import ROOT, Command, CommandFailed, Lock, Step, cksum, mark, perform, shown
 from examples.common.training import Processes, Training
 from examples.common.translation import MULTI30K, Preparation, Small, generate_command, train_command
@@ -215,6 +214,5 @@ def main(argv=None):
 
 
 if __name__ == "__main__":
-    # Being terminated ends the trainings too, as Ctrl-C does.
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    end_as_interrupted()
     sys.exit(main())

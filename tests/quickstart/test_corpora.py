@@ -61,6 +61,8 @@ def test_an_interrupted_download_continues(site, tmp_path):
             asked.append(self.headers["Range"])
             start = int(self.headers["Range"][len("bytes=") : -1])
             self.send_response(206)
+            self.send_header("Content-Range", f"bytes {start}-{len(whole) - 1}/{len(whole)}")
+            self.send_header("Content-Length", str(len(whole) - start))
             self.end_headers()
             self.wfile.write(whole[start:])
 

@@ -61,8 +61,8 @@ def test_from_text_to_table_and_again(data, tmp_path, capsys):
     assert {path: path.stat().st_mtime_ns for path in made} == made
     (tmp_path / "none" / "training" / "finished").unlink()
     assert run.main(command) == 0
-    log = (tmp_path / "none" / "training" / "train.log").read_text(encoding="utf-8")
-    assert "Loaded checkpoint" in log and len(records(log, "train")) == 2
+    assert "Loaded checkpoint" in (tmp_path / "none" / "training" / "train.out").read_text(encoding="utf-8")
+    assert len(records((tmp_path / "none" / "training" / "train.log").read_text(encoding="utf-8"), "train")) == 2
 
 
 def test_moses_tokens_come_back_as_they_were(tmp_path):
