@@ -169,6 +169,16 @@ class Preparation:
         return self.step("binary data", commands, inputs, (self.binary,))
 
 
+def archives(words, data, mirrors, prepared):
+    """The step that downloads archives, or checks those in the folder ``data``, with the words of a command.
+
+    Its output says what they are: other archives mean other text.
+    """
+    files = prepared / "archives.txt"
+    words = [*words, *(["--no-download"] if data else [word for url in mirrors for word in ("--mirror", url)])]
+    return Step("archives", [Command(words, output=files)], outputs=(files,), lock=prepared)
+
+
 def binary_data(words, binary, prepared, workers):
     """The commands that make binary data with fairseq-preprocess, the old data in place until the end."""
     partial = binary.with_name(binary.name + ".partial")

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from examples.common.engine import Command, Step, cksum, mark, shown
 from examples.common.training import Processes, Training
-from examples.common.translation import binary_data, python
+from examples.common.translation import archives, binary_data, python
 from examples.common.variables import (
     check_encodings,
     choice,
@@ -119,16 +119,15 @@ def preparation(settings, kind, data=None, gpt2=None, mirrors=()):
     size = ["--held-out", scale.held_out, "--long", scale.long, *(["--limit", scale.limit] if scale.limit else [])]
     before = ()
     if kind.startswith("wikitext"):
-        form, files = "words" if kind.endswith("words") else "articles", prepared / "archives.txt"
-        archives = data or settings.home / "archives"
-        words = python("examples.lm.corpus.wikitext", "fetch", form, archives, settings.home / "checksums.json")
-        words += ["--no-download"] if data else [word for url in mirrors for word in ("--mirror", url)]
-        # Other files mean other text.
-        making.steps.append(Step("archives", [Command(words, output=files)], outputs=(files,), lock=prepared))
-        text, before = python("examples.lm.corpus.wikitext", form, archives, raw), (files,)
+        form = "words" if kind.endswith("words") else "articles"
+        folder = data or settings.home / "archives"
+        words = python("examples.lm.corpus.wikitext", "fetch", form, folder, settings.home / "checksums.json")
+        making.steps.append(archives(words, data, mirrors, prepared))
+        before = making.steps[-1].outputs
+        text = python("examples.lm.corpus.wikitext", form, folder, raw)
 
         def made_of():
-            return files.read_text(encoding="utf-8")
+            return before[0].read_text(encoding="utf-8")
     elif kind == "documents":
         text = python("examples.lm.corpus.documents", data, raw, *size)
 

@@ -4,7 +4,7 @@ import os
 
 from examples.common.engine import Command, Step, cksum, mark, shown
 from examples.common.training import Processes, Training
-from examples.common.translation import Preparation, generate_command, python, train_command
+from examples.common.translation import Preparation, archives, generate_command, python, train_command
 from examples.common.variables import check_encodings, choice, count, existing_folder, need, options, variable, workers
 from examples.wmt14 import settings as of_paper
 from examples.wmt14.settings import BASELINE, SIZES, Settings
@@ -38,12 +38,11 @@ def preparation(settings, pair, data=None, bpe="subword_nmt", mirrors=()):
     way = Preparation(pair, raw, prepared, folder / "binary", workers(), subwords, bpe, clean)
     steps = [Step("folder", [Command(["mkdir", "-p", prepared])])]
     if scale == "paper":
-        archives, files = data or settings.home / "archives", prepared / "archives.txt"
-        words = python("examples.wmt14.corpus.download", pair, archives, settings.home / "checksums.json")
-        words += ["--no-download"] if data else [word for url in mirrors for word in ("--mirror", url)]
-        # Other files mean other text.
-        steps.append(Step("archives", [Command(words, output=files)], outputs=(files,), lock=prepared))
-        words = python("examples.wmt14.corpus.extract", pair, archives, raw)
+        store = data or settings.home / "archives"
+        words = python("examples.wmt14.corpus.download", pair, store, settings.home / "checksums.json")
+        steps.append(archives(words, data, mirrors, prepared))
+        (files,) = steps[-1].outputs
+        words = python("examples.wmt14.corpus.extract", pair, store, raw)
         text = way.text(words, (files,), lambda: files.read_text(encoding="utf-8"))
     else:
         more = ["--most", of_paper.SMOKE_SENTENCES] if settings.corpus == "grammar" else []
