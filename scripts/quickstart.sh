@@ -6,4 +6,5 @@ set -euo pipefail
 
 root="$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)"
 "$root/scripts/setup.sh"
-exec "${VENV:-$root/.venv}/bin/python" "$root/examples/quickstart/run.py" "$@"
+export PYTHONPATH="$root${PYTHONPATH:+:$PYTHONPATH}"
+exec "${VENV:-$root/.venv}/bin/python" -m examples.quickstart.run "$@"

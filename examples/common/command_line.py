@@ -1,9 +1,11 @@
 """What the command lines of the recipes' scripts share."""
 
 import argparse
+import signal
 import sys
 from pathlib import Path
 
+from examples.common.engine import CommandFailed
 from fairseq_posenc.errors import InputError
 
 
@@ -17,6 +19,38 @@ def run_main(main):
     except KeyboardInterrupt:
         print(f"{Path(sys.argv[0]).name}: interrupted; the same command starts this step again", file=sys.stderr)
         sys.exit(130)
+
+
+def run_script(scripts):
+    """Run a step of a recipe as its script calls it, ``python -m examples.RECIPE SCRIPT [ARGUMENT]...``.
+
+    Args:
+        scripts: {name of a script, without .sh: function of the list of its arguments}.
+    """
+    name = f"{sys.argv[1]}.sh"
+    end_as_interrupted()
+    try:
+        scripts[sys.argv[1]](sys.argv[2:])
+    except InputError as error:
+        sys.exit(told(name, error, 2))
+    except CommandFailed as error:
+        sys.exit(told(name, error, error.status))
+    except KeyboardInterrupt:
+        sys.exit(told(name, "interrupted; the same command continues", 130))
+
+
+def end_as_interrupted():
+    """Let what ends this process end its commands too, as Ctrl-C does; what nohup ignores stays ignored."""
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        if signal.getsignal(number) != signal.SIG_IGN:
+            signal.signal(number, signal.default_int_handler)
+
+
+def told(name, message, status):
+    """Print a message that is not empty, an error unless it says what happened; return the status."""
+    if str(message):
+        print(f"{name}: {'' if status == 130 else 'error: '}{message}", file=sys.stderr)
+    return status
 
 
 def workers_option(parser):

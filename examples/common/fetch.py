@@ -16,6 +16,10 @@ BLOCK = 1 << 20
 NO_RESUME = (22, 33, 36)  # curl: the server refused the range, or cannot do ranges, or resuming failed
 
 
+class WrongFile(InputError):
+    """A file whose checksum is not the published one."""
+
+
 @dataclass(frozen=True)
 class Archive:
     """One file to fetch: ``path`` below a mirror, and the MD5 or SHA-256 where one is published."""
@@ -72,7 +76,7 @@ def verify(path, checksums, archive, origin="already there"):
     sha256, md5 = digests(path)
     for kind, found, published in (("MD5", md5, archive.md5), ("SHA-256", sha256, archive.sha256)):
         if published and found != published:
-            raise InputError(
+            raise WrongFile(
                 f"{path} has {kind} {found}, not {published}: cut off or another file; remove it and run again"
             )
     if before and sha256 != before["sha256"]:
@@ -100,7 +104,12 @@ def fetch(archive, folder, checksums, mirrors):
             partial.unlink()
             status, message = curl(url, partial)
         if status == 0:
-            record = verify(partial, checksums, archive, url)
+            try:
+                record = verify(partial, checksums, archive, url)
+            except WrongFile:
+                # What is left of it would be continued at the end.
+                partial.unlink()
+                raise
             partial.replace(path)
             return record
         reasons.append(f"{mirror}: {message}")

@@ -48,8 +48,9 @@ def training_facts(path):
     best = min(losses, key=lambda pair: pair[1])
     return {
         "parameters": int(parameters.group(1).replace(",", "")),
-        "epochs": len(epochs),
-        "updates": int(epochs[-1]["train_num_updates"]),
+        # A training that was killed between the end of an epoch and its line has no record of this epoch.
+        "epochs": epochs[-1]["epoch"],
+        "updates": max(int(epochs[-1]["train_num_updates"]), losses[-1][0]),
         "words_per_second": round(median(float(record["train_wps"]) for record in epochs)),
         "training_minutes": round(sum(float(record["train_train_wall"]) for record in epochs) / 60, 2),
         "best_valid_loss": best[1],

@@ -11,31 +11,5 @@
 #
 # Leaves $WORK/$SCALE/CORPUS/results/cells/ANALYSIS-PAPER-SIZE-TEXT.json, or what --json names.
 set -euo pipefail
-source "$(dirname "${BASH_SOURCE[0]}")/settings.sh"
-source "$here/trained.sh"
-
-[ $# -ge 1 ] || fail "give resolution or receptive-field; -h explains"
-analysis=$1
-case $analysis in
-    resolution | receptive-field) ;;
-    *) fail "$analysis is not one of resolution, receptive-field" ;;
-esac
-shift
-trained "$@"
-shift 2
-length=$(training_length "$paper")
-options=("$@")
-case $analysis in
-    resolution)
-        by_default --lengths "$length,$((2 * length))"
-        by_default --texts "$texts"
-        ;;
-    receptive-field)
-        by_default --lengths "$((4 * length))"
-        by_default --segments "$gradients"
-        ;;
-esac
-by_default --device "$DEVICE"
-by_default --json "results/cells/$analysis-$paper-$size-$TEXT.json"
-run cd "$home"
-run_quietly fairseq-posenc "$analysis" "$data" --path "${paths[@]}" --names "${names[@]}" "${options[@]}"
+source "$(dirname "${BASH_SOURCE[0]}")/../common/recipe.sh"
+recipe lm "$@"

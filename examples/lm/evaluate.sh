@@ -17,24 +17,5 @@
 # Leaves $WORK/$SCALE/CORPUS/results/cells/PAPER-SIZE-TEXT.json, or what --json names, from $WORK/$SCALE/CORPUS. The same
 # command does what is left; other systems, patterns or lengths are added.
 set -euo pipefail
-source "$(dirname "${BASH_SOURCE[0]}")/settings.sh"
-source "$here/trained.sh"
-
-trained "$@"
-shift 2
-if [ "$paper" = sandwich ]; then
-    protocol=last-token lengths=@512,@1024,@2048,@4096,@8192
-else
-    protocol=pieces lengths=@256,@512,@1024,@2048,@4096,@8192
-fi
-options=("$@")
-by_default --protocol "$protocol"
-by_default --lengths "$(scaled "$(paper_length "$paper")" "$(training_length "$paper")" "$lengths")"
-case " ${options[*]} " in
-    *" last-token "*) by_default --segments "$segments" ;;
-    *) [ "$TOKENS" = all ] || by_default --tokens "$TOKENS" ;;
-esac
-by_default --device "$DEVICE"
-by_default --json "results/cells/$paper-$size-$TEXT.json"
-run cd "$home"
-run_quietly fairseq-posenc extrapolate "$data" --path "${paths[@]}" --names "${names[@]}" "${options[@]}"
+source "$(dirname "${BASH_SOURCE[0]}")/../common/recipe.sh"
+recipe lm "$@"

@@ -7,18 +7,15 @@ OUTPUT.json, OUTPUT.md and OUTPUT.tsv, the paper's numbers beside ours and marke
 import argparse
 import json
 import statistics
-import sys
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "common"))
-import grid  # noqa: E402 (scripts of these folders, which are no packages)
-import length_table_text  # noqa: E402
-from command_line import positive, run_main  # noqa: E402
-from training_log import training_facts  # noqa: E402
-
-from fairseq_posenc.errors import InputError  # noqa: E402
-from fairseq_posenc.plots.rows import read_tsv  # noqa: E402
-from fairseq_posenc.provenance import check_json_target, provenance, write_json  # noqa: E402
+from examples.common import grid
+from examples.common.command_line import positive, run_main
+from examples.common.training_log import training_facts
+from examples.lm import length_table_text
+from fairseq_posenc.errors import InputError
+from fairseq_posenc.plots.rows import read_tsv
+from fairseq_posenc.provenance import check_json_target, provenance, write_json
 
 #: The measure that a table shows, by the kind of its result.
 MEASURES = {"extrapolation": "perplexity", "resolution": "resolution", "receptive-field": "erf"}

@@ -1,6 +1,6 @@
 """A table by lengths as text: for the terminal, as Markdown, and as TSV."""
 
-import grid
+from examples.common import grid
 
 TITLES = {
     "perplexity": "perplexity",

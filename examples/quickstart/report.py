@@ -1,14 +1,11 @@
 """The results of a quickstart: scores by ``fairseq-posenc score``, facts from fairseq's logs, one table."""
 
+import hashlib
 import json
-import re
-from pathlib import Path
-from statistics import median
 
-import corpora
-import pipeline
-import steps
-
+from examples.common import grid
+from examples.common.training_log import records, training_facts
+from examples.common.translation import SPLITS
 from fairseq_posenc.provenance import provenance, write_json
 from fairseq_posenc.scoring.generate_output import parse_generate_output
 
@@ -16,43 +13,28 @@ SAMPLES = 6
 COLUMNS = ("system", "BLEU", "chrF++", "parameters", "words/s", "minutes", "p (BLEU)", "p (chrF++)")
 
 
-def score(reference, hypotheses, folder):
-    """Score {system: fairseq-generate output} with ``fairseq-posenc score``; the first system is the baseline."""
-    command = ["fairseq-posenc", "score", "--ref", str(reference), "--json", str(folder / "scores.json")]
-    for name, path in hypotheses.items():
-        command += ["--hyp", str(path), "--name", name]
-    steps.run(command, folder / "score.log")
-
-
-def training_facts(log):
-    """Parameters, epochs, target words per second (median of the epochs) and minutes from a fairseq-train log."""
-    trained = pipeline.epochs(log, "train")
-    valid = pipeline.epochs(log, "valid")
-    parameters = re.search(r"num\. shared model params: ([\d,]+)", log.read_text(encoding="utf-8", errors="replace"))
+def facts(log):
+    """Parameters, epochs, target words per second (median of the epochs) and minutes from the log of a training."""
+    found = training_facts(log)
+    del found["best_update"]
+    valid = records(log.read_text(encoding="utf-8", errors="replace"), "valid")
     best = min(valid, key=lambda record: float(record["valid_loss"]))
-    return {
-        "parameters": int(parameters.group(1).replace(",", "")),
-        "epochs": len(trained),
-        "updates": int(trained[-1]["train_num_updates"]),
-        "words_per_second": round(median(float(record["train_wps"]) for record in trained)),
-        "training_minutes": round(sum(float(record["train_train_wall"]) for record in trained) / 60, 2),
-        "best_epoch": best["epoch"],
-        "best_valid_loss": float(best["valid_loss"]),
-        "valid_losses": [float(record["valid_loss"]) for record in valid],
-    }
+    return {**found, "best_epoch": best["epoch"], "valid_losses": [loss for _, loss in found["valid_losses"]]}
 
 
-def collect(options, raw, prepared, systems, scores):
+def collect(options, output, names, trainings, generations):
     """The record that results.json holds; its paths are relative to the output folder.
 
-    ``systems`` is {name: (Training, generation stamp, generation folder)}.
+    Args:
+        options: of the command line; output: Path of its folder; names: of the systems, the baseline first.
+        trainings, generations: {name: words of its command}.
     """
+    raw, scores = output / "raw", json.loads((output / "scores.json").read_text(encoding="utf-8"))
     significance = scores["significance"]
     by_name = {row["name"]: row for row in scores["systems"]}
     rows = []
-    for name, (training, generation, _) in systems.items():
+    for name in options["encodings"]:
         p_values = (significance or {"p_values": {}})["p_values"].get(name, {})
-        stamp = steps.finished(training.folder, training.configuration)
         rows.append(
             {
                 "name": name,
@@ -60,26 +42,23 @@ def collect(options, raw, prepared, systems, scores):
                 "chrf++": by_name[name]["chrf++"],
                 "p_bleu": p_values.get("bleu"),
                 "p_chrf++": p_values.get("chrf++"),
-                **training_facts(training.log),
-                "generation_seconds": generation["seconds"],
-                "train_command": stamp["command"],
-                "generate_command": generation["command"],
+                **facts(output / name / "training" / "train.log"),
+                "train_command": trainings[name],
+                "generate_command": generations[name],
             }
         )
+    texts = [raw / f"{split}.{options[side]}" for split in SPLITS for side in ("source", "target")]
     return {
         **provenance(),
         "options": options,
         "data": {
-            "sha256": {path.name: corpora.sha256(path) for path in sorted(raw.iterdir()) if path.suffix != ".json"},
-            "sentences": {
-                split: (raw / f"{split}.{options['source']}").read_bytes().count(b"\n") for split in pipeline.SPLITS
-            },
-            "prepare_seconds": prepared["seconds"],
+            "sha256": {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in sorted(texts)},
+            "sentences": {split: (raw / f"{split}.{options['source']}").read_bytes().count(b"\n") for split in SPLITS},
         },
         "signatures": {kind: scores["signatures"][kind] for kind in ("bleu", "chrf++")},
         "baseline": significance["baseline"] if significance else None,
         "systems": rows,
-        "samples": samples(raw, options, {name: folder for name, (_, _, folder) in systems.items()}),
+        "samples": samples(raw, options, {name: output / name / "test" for name in options["encodings"]}),
     }
 
 
@@ -119,12 +98,7 @@ def cells(record):
 
 def text_table(record):
     """The table for the terminal, with the signatures and what p means."""
-    rows = cells(record)
-    widths = [max(map(len, column)) for column in zip(*rows)]
-    lines = [
-        "  ".join([row[0].ljust(widths[0]), *(cell.rjust(width) for cell, width in zip(row[1:], widths[1:]))])
-        for row in rows
-    ]
+    lines = grid.aligned(cells(record))
     lines += ["", *(f"{kind}: {signature}" for kind, signature in record["signatures"].items())]
     lines.append("words/s: target words per second of training, median of the epochs; minutes: of training")
     if record["baseline"]:
@@ -134,8 +108,7 @@ def text_table(record):
 
 def markdown(record):
     """The table and the samples as Markdown."""
-    header, *rows = cells(record)
-    lines = ["| " + " | ".join(row) + " |" for row in [header, ["---"] + ["---:"] * (len(header) - 1), *rows]]
+    lines = grid.markdown(cells(record))
     lines += ["", *(f"{kind}: `{signature}`" for kind, signature in record["signatures"].items())]
     for sample in record["samples"]:
         lines += ["", f"Test sentence {sample['line']}:", ""]
@@ -147,8 +120,3 @@ def write(record, folder):
     """Write results.json and results.md."""
     write_json(folder / "results.json", record)
     (folder / "results.md").write_text(markdown(record), encoding="utf-8")
-
-
-def read_scores(folder):
-    """What ``score`` wrote."""
-    return json.loads((Path(folder) / "scores.json").read_text(encoding="utf-8"))

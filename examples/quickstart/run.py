@@ -6,21 +6,34 @@ interrupted: finished steps are skipped, and a changed option redoes what depend
 
 import argparse
 import os
-import signal
 import sys
 import time
 from dataclasses import asdict
 from pathlib import Path
 
-import corpora
-import pipeline
-import report
-import steps
-
+from examples.common import multi30k
+from examples.common.command_line import end_as_interrupted, told
+from examples.common.engine import ROOT, Command, CommandFailed, Lock, Step, cksum, mark, perform, shown
+from examples.common.training import Processes, Training
+from examples.common.translation import MULTI30K, Preparation, Small, generate_command, train_command
+from examples.quickstart import report
 from fairseq_posenc.encodings import encoding_class
 from fairseq_posenc.errors import InputError
 
-ROOT = Path(__file__).resolve().parents[2]
+PRESETS = {
+    "grammar": Small(
+        subwords=1000,
+        layers=2,
+        width=128,
+        feed_forward=256,
+        heads=4,
+        max_tokens=2048,
+        training="--lr 5e-3 --warmup-updates 400 --clip-norm 1.0 --num-workers 0",
+        epochs=8,
+    ),
+    "multi30k": MULTI30K,
+}
+BEAM = 5
 ENCODINGS = {
     "grammar": ["none", "sinusoidal", "posnet-embed"],
     "multi30k": ["none", "sinusoidal", "learned", "posnet-embed"],
@@ -32,7 +45,7 @@ def parse(argv):
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument(
         "--corpus",
-        choices=sorted(pipeline.PRESETS),
+        choices=sorted(PRESETS),
         default="grammar",
         help="sentences from a grammar, or the Multi30k captions (default: grammar)",
     )
@@ -40,7 +53,7 @@ def parse(argv):
     parser.add_argument("--data", metavar="DIR", help="folder with Multi30k's .gz files (default: download them)")
     parser.add_argument(
         "--url",
-        default=corpora.MULTI30K_URL,
+        default=multi30k.URL,
         help="where Multi30k is downloaded from when --data is not given (default: %(default)s)",
     )
     parser.add_argument(
@@ -83,90 +96,107 @@ def checked(args):
             raise InputError(f"--data {args.data} is for --corpus multi30k; the grammar makes its own text")
     args.source, args.target = args.pair.split("-")
     if args.data is not None:
-        corpora.check_folder(args.data, corpora.multi30k_files(args.source, args.target))
+        multi30k.check_folder(args.data, args.pair)
+        args.data = Path(args.data).absolute()
     args.output = Path(args.output or ROOT / "work" / f"quickstart-{args.corpus}-{args.pair}").resolve()
+    args.cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+    args.names = sorted(args.encodings, key=lambda name: name != BASELINE)
     if args.output.exists() and not args.output.is_dir():
         raise InputError(f"--output {args.output} is not a folder; give another name")
     return args
 
 
-def text(args):
-    """The raw text: step one. Returns its folder."""
-    folder = args.output / "raw"
-    if args.corpus == "grammar":
-        sources = [Path(corpora.__file__).with_name(f"{name}.py") for name in corpora.GRAMMAR_MODULES]
-        configuration = {"seed": args.seed, "grammar": [corpora.sha256(path) for path in sources]}
-        steps.build(folder, "text from the grammar", configuration, lambda to: corpora.write_grammar(args.seed, to))
-        return folder
-    names = corpora.multi30k_files(args.source, args.target)
-    data = Path(args.data or ROOT / "data" / "multi30k")
-    if args.data is None:
-        corpora.download(args.url, names, data)
-    configuration = {"multi30k": {name: corpora.sha256(data / name) for name in names}}
-    steps.build(
-        folder,
-        "text of Multi30k",
-        configuration,
-        lambda to: corpora.write_multi30k(data, args.source, args.target, to),
+def plan(args, threads):
+    """The steps from text to scores."""
+    output, preset, pair = args.output, PRESETS[args.corpus], args.pair
+    raw, prepared = output / "raw", output / "prepared"
+    way = Preparation(pair, raw, prepared, prepared / "binary", args.cores, preset.subwords)
+    more = ["--seed", args.seed] if args.corpus == "grammar" else ["--url", args.url]
+    steps = [way.small_text(args.corpus, args.data, more), *way.steps()]
+    environment = {"OMP_NUM_THREADS": str(threads)}
+    # The last of the defaults takes longest: begun first, it leaves no core idle at the end.
+    for name in reversed(args.encodings):
+        steps.append(training(args, name, way.binary, environment))
+        steps.append(translation(args, name, way.binary, environment))
+    return [*steps, scoring(args)]
+
+
+def training(args, name, binary, environment):
+    """The training of one system; paths are from the output folder."""
+    preset, home = PRESETS[args.corpus], Path(name) / "training"
+    model = preset.model(f"transformer_{name.replace('-', '_')}")
+    batch = ["--max-tokens", str(preset.max_tokens)]
+    schedule = [*preset.schedule(args.max_epoch), "--seed", str(args.seed)]
+    words = train_command(
+        ["fairseq-train"],
+        binary.relative_to(args.output),
+        args.pair,
+        model,
+        batch,
+        schedule,
+        home / "checkpoints",
+        ["--no-epoch-checkpoints"],
     )
-    return folder
+    words += ["--log-file", home / "train.log"]
+
+    def made_of():
+        data = cksum(*sorted(path for path in binary.iterdir() if path.suffix in (".bin", ".txt")))
+        return f"{shown([*model, *batch, *schedule])}\n{data}"
+
+    folder = args.output / home
+    return Training(name, folder, words, made_of, Processes(), (binary,), environment, args.output, anew=True)
 
 
-def systems(args, raw, preset, cores):
-    """Prepare, train, translate. Returns the stamp of the preparation and {name: (Training, stamp, folder)}."""
-    source, target = args.source, args.target
-    texts = {path.name: corpora.sha256(path) for path in sorted(raw.glob("*.??"))}
-    prepared = {"texts": texts, "merges": preset.merges, "pair": args.pair}
-    folder = args.output / "prepared"
-    title = "Moses tokens, BPE, fairseq-preprocess"
-    stamp = steps.build(
-        folder, title, prepared, lambda to: pipeline.prepare(raw, to, source, target, preset.merges, cores)
-    )
-    binary = "prepared/binary"
+def translation(args, name, binary, environment):
+    """The translation of the test set by one system."""
+    checkpoints, title = args.output / name / "training" / "checkpoints", f"translate the test set: {name}"
+    best, folder = checkpoints / "checkpoint_best.pt", args.output / name / "test"
+    options = ["--gen-subset", "test", "--beam", str(BEAM), "--max-tokens", "8000", "--no-progress-bar"]
+    paths = [path.relative_to(args.output) for path in (binary, best)]
+    words = generate_command(paths[0], args.pair, paths[1], options)
+    commands = [Command(["mkdir", "-p", folder]), Command(words, args.output, folder / "generate.log")]
+    at, outputs = mark(folder / "steps", title), (folder / "generate.log",)
+    return Step(title, commands, at, (checkpoints,), outputs, lambda: cksum(best), folder, environment)
 
-    jobs = min(args.jobs or min(cores, 2), len(args.encodings))
-    trainings = []
-    for name in args.encodings:
-        checkpoints = f"{name}/training/checkpoints"
-        command = pipeline.training_command(
-            binary, checkpoints, name, preset, source, target, args.seed, args.max_epoch or preset.epochs
-        )
-        trainings.append(pipeline.Training(name, args.output, command, {"prepared": prepared, "command": command}))
-    # Two processes that both want all cores are many times slower than two that share them.
-    threads = max(1, cores // jobs)
-    for first in range(0, len(trainings), jobs):
-        pipeline.train(trainings[first : first + jobs], threads)
 
-    done = {}
-    for training in trainings:
-        home = args.output / training.name / "test"
-        checkpoint = f"{training.name}/training/checkpoints/checkpoint_best.pt"
+def scoring(args):
+    """The scores of all systems against the baseline, which is the first where it is not among them."""
+    logs = [args.output / name / "test" / "generate.log" for name in args.names]
+    scores = args.output / "scores.json"
+    words = ["fairseq-posenc", "score", "--ref", args.output / "raw" / f"test.{args.target}", "--json", scores]
+    for name, log in zip(args.names, logs):
+        words += ["--hyp", log, "--name", name]
+    command = Command(words, messages=args.output / "score.log")
 
-        def translate(to, checkpoint=checkpoint):
-            return pipeline.generate(args.output, binary, checkpoint, to, source, target, threads)
+    def made_of():
+        return cksum(*logs)
 
-        configuration = {"training": training.configuration, "beam": pipeline.BEAM}
-        record = steps.build(home, f"translate the test set: {training.name}", configuration, translate)
-        done[training.name] = (training, record, home)
-    return stamp, done
+    return Step("scores", [command], mark(args.output / "steps", "scores"), tuple(logs), (scores,), made_of)
 
 
 def run(args):
     """All steps; returns nothing, prints the table."""
     started = time.monotonic()
-    preset = pipeline.PRESETS[args.corpus]
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
-    args.output.mkdir(parents=True, exist_ok=True)
-    raw = text(args)
-    prepared, done = systems(args, raw, preset, cores)
-    names = sorted(args.encodings, key=lambda name: name != BASELINE)
-    print("scores ...", flush=True)
-    report.score(raw / f"test.{args.target}", {name: done[name][2] / "generate.log" for name in names}, args.output)
-    kept = ("corpus", "pair", "source", "target", "seed", "encodings", "max_epoch", "jobs")
-    options = {**{name: getattr(args, name) for name in kept}, "preset": asdict(preset)}
-    record = report.collect(options, raw, prepared, done, report.read_scores(args.output))
-    record["seconds"] = round(time.monotonic() - started, 1)
-    report.write(record, args.output)
+    jobs = min(args.jobs or min(args.cores, 2), len(args.encodings))
+    # Two processes that both want all cores are many times slower than two that share them.
+    steps = plan(args, max(1, args.cores // jobs))
+    with Lock(args.output):
+        perform(steps, "quickstart", jobs, quiet=True)
+        kept = ("corpus", "pair", "source", "target", "seed", "encodings", "max_epoch", "jobs")
+        options = {**{name: getattr(args, name) for name in kept}, "preset": asdict(PRESETS[args.corpus])}
+        commands = {
+            step.folder.parent.name: [str(word) for word in step.words()]
+            for step in steps
+            if isinstance(step, Training)
+        }
+        generations = {
+            step.outputs[0].parent.parent.name: [str(word) for word in step.commands[1].words]
+            for step in steps
+            if step.title.startswith("translate")
+        }
+        record = report.collect(options, args.output, args.names, commands, generations)
+        record["seconds"] = round(time.monotonic() - started, 1)
+        report.write(record, args.output)
     print(f"\n{report.text_table(record)}\n\n{record['seconds'] / 60:.1f} minutes; all of it: {args.output}")
 
 
@@ -175,18 +205,14 @@ def main(argv=None):
     try:
         run(checked(parse(argv)))
     except InputError as error:
-        print(f"quickstart: error: {error}", file=sys.stderr)
-        return 2
-    except steps.CommandFailed as error:
-        print(f"quickstart: error: {error}", file=sys.stderr)
-        return 1
+        return told("quickstart", error, 2)
+    except CommandFailed as error:
+        return told("quickstart", error, error.status)
     except KeyboardInterrupt:
-        print("quickstart: interrupted; the same command continues", file=sys.stderr)
-        return 130
+        return told("quickstart", "interrupted; the same command continues", 130)
     return 0
 
 
 if __name__ == "__main__":
-    # Being terminated ends the trainings too, as Ctrl-C does.
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    end_as_interrupted()
     sys.exit(main())

@@ -2,13 +2,10 @@
 
 import argparse
 import logging
-import sys
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "common"))
-from command_line import run_main  # noqa: E402 (scripts that recipes share are no package)
-
-from fairseq_posenc.errors import InputError  # noqa: E402
+from examples.common.command_line import run_main
+from fairseq_posenc.errors import InputError
 
 
 def longest_sentence(checkpoint, data):

@@ -9,24 +9,19 @@ import argparse
 import csv
 import json
 import statistics
-import sys
 from pathlib import Path
 
-HERE = Path(__file__).resolve().parent
-sys.path[:0] = [str(HERE.parent / "common"), str(HERE / "corpus")]
-import grid  # noqa: E402 (scripts of these folders, which are no packages)
-import moses  # noqa: E402
-import table_text  # noqa: E402
-from command_line import positive, run_main  # noqa: E402
-from training_log import training_facts  # noqa: E402
-
-from fairseq_posenc.errors import InputError  # noqa: E402
-from fairseq_posenc.provenance import check_json_target, provenance, write_json  # noqa: E402
-from fairseq_posenc.scoring import metrics  # noqa: E402
-from fairseq_posenc.scoring.generate_output import parse_generate_output  # noqa: E402
-from fairseq_posenc.scoring.significance import LEVELS, mark  # noqa: E402
-from fairseq_posenc.scoring.text import read_lines  # noqa: E402
-from fairseq_posenc.scoring.tokenized_bleu import (  # noqa: E402
+from examples.common import grid, moses
+from examples.common.command_line import positive, run_main
+from examples.common.training_log import training_facts
+from examples.wmt14 import table_text
+from fairseq_posenc.errors import InputError
+from fairseq_posenc.provenance import check_json_target, provenance, write_json
+from fairseq_posenc.scoring import metrics
+from fairseq_posenc.scoring.generate_output import parse_generate_output
+from fairseq_posenc.scoring.significance import LEVELS, mark
+from fairseq_posenc.scoring.text import read_lines
+from fairseq_posenc.scoring.tokenized_bleu import (
     tokenized_bleu,
     tokenized_bleu_metric,
     tokenized_signature,

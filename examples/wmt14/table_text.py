@@ -1,6 +1,6 @@
 """A table's record as text: for the terminal, as Markdown, and as TSV."""
 
-import grid
+from examples.common import grid
 
 #: Title, key of a system's record, format. A column without a figure in any system is left out.
 COLUMNS = (

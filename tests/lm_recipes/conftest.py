@@ -1,4 +1,4 @@
-"""The recipes are scripts beside each other, not packages: their folders go on the path, and bash scripts are run."""
+"""Runs the scripts of the recipe."""
 
 import os
 import subprocess
@@ -9,8 +9,6 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 LM = ROOT / "examples" / "lm"
-for folder in (LM, LM / "corpus", ROOT / "examples" / "common"):
-    sys.path.insert(0, str(folder))
 
 #: Variables that the scripts read: none of the caller's may reach them.
 VARIABLES = (

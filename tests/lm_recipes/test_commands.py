@@ -100,7 +100,7 @@ def test_the_printed_commands_are_complete(what, dry):
     if result["measure"] in ("pieces", "last-token"):
         assert {args.protocol for args in measured} == {result["measure"]}
     names = {name for args in measured for name in args.names}
-    table = next(words for words in printed if any(word.endswith("length_table.py") for word in words))
+    table = next(words for words in printed if "examples.lm.length_table" in words)
     assert {table[place + 2] for place, word in enumerate(table) if word == "--row"} == names
     assert kinds["fairseq-preprocess"] == 1 and kinds["plot"] == 1
 
@@ -177,7 +177,7 @@ def test_other_texts_take_the_place_of_the_corpus_s_own(dry, tmp_path):
     assert {(args.data, args.json) for args in measured} == {
         (f"texts/{name}/binary", f"results/cells/lex-table2-{name}.json") for name in ("pg22", "qmsum")
     }
-    table = next(words for words in printed if any(word.endswith("length_table.py") for word in words))
+    table = next(words for words in printed if "examples.lm.length_table" in words)
     assert [table[place + 1] for place, word in enumerate(table) if word == "--cells"] == ["pg22", "qmsum"]
 
 

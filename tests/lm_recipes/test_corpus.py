@@ -5,13 +5,9 @@ import json
 import random
 import zipfile
 
-import document_subwords
-import documents
 import pytest
-import splits
-import standard_library
-import wikitext
 
+from examples.lm.corpus import document_subwords, documents, splits, standard_library, wikitext
 from fairseq_posenc.errors import InputError
 
 # White space that fairseq would break words at, a tab, characters that are in no piece, runs of blanks.

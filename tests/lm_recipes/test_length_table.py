@@ -2,10 +2,9 @@
 
 import json
 
-import length_table
-import length_table_text
 import pytest
 
+from examples.lm import length_table, length_table_text
 from fairseq_posenc.errors import InputError
 from tests.lm_recipes.conftest import LM
 

@@ -2,10 +2,10 @@
 
 import json
 
-import document_subwords
 import pytest
 from fairseq.data import Dictionary, data_utils
 
+from examples.lm.corpus import document_subwords
 from fairseq_posenc.analysis.language_model import read_text
 from tests.lm_recipes.test_corpus import archive, gpt2_files
 

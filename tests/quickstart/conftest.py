@@ -1,23 +1,11 @@
-"""The quickstart's modules are scripts beside each other, not a package: put their folder on the path."""
-
-import sys
-from pathlib import Path
+"""What the tests of the quickstart and its grammar share."""
 
 import pytest
 
-QUICKSTART = Path(__file__).resolve().parents[2] / "examples" / "quickstart"
-sys.path.insert(0, str(QUICKSTART))
-
-
-@pytest.fixture(scope="session")
-def quickstart():
-    """The folder of the quickstart's scripts."""
-    return QUICKSTART
+from examples.common.grammar import corpus as grammar
 
 
 @pytest.fixture(scope="session")
 def corpus():
     """The corpus that the quickstart trains on: {split: [(English, German), ...]}."""
-    import grammar
-
     return grammar.corpus(1)

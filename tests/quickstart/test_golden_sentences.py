@@ -2,11 +2,22 @@
 
 from dataclasses import replace
 
-import english
-import german
 import pytest
-from lexicon import ASKING, CHARACTERS, DITRANSITIVE, HANDLING, INTRANSITIVE, KNOWING, NOUNS, SAYING, TRANSITIVE, TRYING
-from syntax import (
+
+from examples.common.grammar import english, german
+from examples.common.grammar.lexicon import (
+    ASKING,
+    CHARACTERS,
+    DITRANSITIVE,
+    HANDLING,
+    INTRANSITIVE,
+    KNOWING,
+    NOUNS,
+    SAYING,
+    TRANSITIVE,
+    TRYING,
+)
+from examples.common.grammar.syntax import (
     Clause,
     Compound,
     Contrast,

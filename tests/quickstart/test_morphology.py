@@ -1,8 +1,9 @@
 """German forms against forms written by hand."""
 
-import morphology
 import pytest
-from lexicon import CHARACTERS, DITRANSITIVE, KNOWING, NOUNS, QUALITIES, TRANSITIVE
+
+from examples.common.grammar import morphology
+from examples.common.grammar.lexicon import CHARACTERS, DITRANSITIVE, KNOWING, NOUNS, QUALITIES, TRANSITIVE
 
 CASES = ("nominative", "accusative", "dative", "genitive")
 # In the order of CASES.

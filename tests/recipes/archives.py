@@ -4,8 +4,7 @@ import gzip
 import io
 import tarfile
 
-import held_out
-import sources
+from examples.wmt14.corpus import held_out, sources
 
 #: Of letters that the training text has too, so that no piece is unknown.
 HELD_OUT_PREFIX = {"valid": "Satz here", "test": "sentence hier"}

@@ -1,4 +1,4 @@
-"""The recipes are scripts beside each other, not packages: their folders go on the path, and bash scripts are run."""
+"""Runs the scripts of the recipe."""
 
 import os
 import subprocess
@@ -9,8 +9,6 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 WMT14 = ROOT / "examples" / "wmt14"
-for folder in (WMT14, WMT14 / "corpus", ROOT / "examples" / "common", ROOT / "examples" / "quickstart"):
-    sys.path.insert(0, str(folder))
 
 #: Variables that the scripts read: none of the caller's may reach them.
 VARIABLES = (
@@ -36,7 +34,7 @@ def recipe():
 @pytest.fixture(scope="session")
 def corpus():
     """The quickstart's corpus: {split: [(English, German), ...]}."""
-    import grammar
+    from examples.common.grammar import corpus as grammar
 
     return grammar.corpus(1)
 

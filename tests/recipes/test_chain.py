@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from examples.common.engine import Lock
 from tests.recipes.conftest import WMT14
 
 SYSTEMS = ("none", "sinusoidal")
@@ -127,12 +128,21 @@ def test_other_settings_do_not_mix_with_a_trained_system(chain, recipe):
 def test_a_folder_is_trained_in_by_one_process_at_a_time(chain, recipe):
     work, *_ = chain
     folder = work / "smoke" / "en-de" / "base" / "rope" / "seed1"
-    folder.mkdir(parents=True)
-    (folder / f"running-{os.uname().nodename}-0").write_text(f"{os.getpid()}\n")
-    result = recipe("train.sh", "rope", "en-de", "base", SCALE="smoke", WORK=work)
+    with Lock(folder, ".lock-0"):
+        result = recipe("train.sh", "rope", "en-de", "base", SCALE="smoke", WORK=work)
     assert result.returncode == 2 and result.stderr.count("\n") == 1
-    assert f"process {os.getpid()} is training in {folder}" in result.stderr
+    assert f"process {os.getpid()} on " in result.stderr and f" is at work in {folder}; wait" in result.stderr
     assert not (folder / "checkpoints").exists()
+
+
+def test_a_second_run_in_the_folder_says_so_and_stops(chain, recipe):
+    work, *_ = chain
+    before = files(work)
+    with Lock(work / "smoke" / "results"):
+        result = recipe("reproduce.sh", "table2", SCALE="smoke", WORK=work)
+    assert result.returncode == 2 and not result.stdout and result.stderr.count("\n") == 1
+    assert f"reproduce.sh: error: process {os.getpid()} on " in result.stderr and "is at work in " in result.stderr
+    assert files(work) == before
 
 
 def test_fewer_checkpoints_than_asked_for_are_said_and_change_nothing(chain, recipe):

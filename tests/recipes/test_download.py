@@ -3,11 +3,9 @@
 import hashlib
 import json
 
-import download
-import held_out
 import pytest
-import sources
 
+from examples.wmt14.corpus import download, held_out, sources
 from fairseq_posenc.errors import InputError
 from tests.recipes import archives
 

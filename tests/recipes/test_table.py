@@ -2,12 +2,10 @@
 
 import json
 
-import grid
 import pytest
-import table
-import table_text
-import training_log
 
+from examples.common import grid, training_log
+from examples.wmt14 import table, table_text
 from fairseq_posenc.errors import InputError
 from tests.recipes.conftest import WMT14
 

@@ -12,15 +12,12 @@ import argparse
 import json
 import multiprocessing
 import shutil
-import sys
 from pathlib import Path
 
 from tqdm import tqdm
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "common"))
-from command_line import positive, run_main, workers_option  # noqa: E402 (scripts that recipes share are no package)
-
-from fairseq_posenc.errors import InputError  # noqa: E402
+from examples.common.command_line import positive, run_main, workers_option
+from fairseq_posenc.errors import InputError
 
 #: sentencepiece learns from this many lines, drawn from all: more would need hundreds of gigabytes.
 LINES = 5_000_000

@@ -7,17 +7,14 @@ file says it, whole documents are held out, the same ones every time.
 
 import argparse
 import gzip
-import sys
 import zlib
 from pathlib import Path
 
-import splits
 from tqdm import tqdm
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "common"))
-from command_line import run_main  # noqa: E402 (scripts that recipes share are no package)
-
-from fairseq_posenc.errors import InputError  # noqa: E402
+from examples.common.command_line import run_main
+from examples.lm.corpus import splits
+from fairseq_posenc.errors import InputError
 
 
 def find(folder):

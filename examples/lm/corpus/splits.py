@@ -5,17 +5,13 @@ A line of such a file is one document, {"name": .., "text": ..}.
 
 import hashlib
 import json
-import shutil
-import sys
-from pathlib import Path
 
 from tqdm import tqdm
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "common"))
-from command_line import positive  # noqa: E402 (scripts that recipes share are no package)
-
-from fairseq_posenc.errors import InputError  # noqa: E402
-from fairseq_posenc.provenance import write_json  # noqa: E402
+from examples.common.command_line import positive
+from examples.common.files import folder_at_once
+from fairseq_posenc.errors import InputError
+from fairseq_posenc.provenance import write_json
 
 SPLITS = ("train", "valid", "test")
 #: The largest share of the text that is held out, for each of the two splits.
@@ -77,29 +73,25 @@ def write(output, splits, read, facts=None, limit=None):
         facts: what else counts.json says.
         limit: training text stops after the document with which it reaches so many characters.
     """
-    partial = output.with_name(output.name + ".partial")
-    shutil.rmtree(partial, ignore_errors=True)
-    partial.mkdir(parents=True)
     counts = {}
-    for split in SPLITS:
-        names = sorted((name for name in splits if splits[name] == split), key=order)
-        if not names:
-            continue
-        documents = characters = 0
-        digest = hashlib.sha256()
-        with open(partial / f"{split}.jsonl", "w", encoding="utf-8", newline="\n") as file:
-            for name in tqdm(names, desc=f"{split} text", unit=" documents", leave=False, disable=None):
-                if limit is not None and split == "train" and characters >= limit:
-                    break
-                text = read(name)
-                line = json.dumps({"name": name, "text": text}, ensure_ascii=False) + "\n"
-                file.write(line)
-                digest.update(line.encode())
-                documents += 1
-                characters += len(text)
-        counts[split] = {"documents": documents, "characters": characters, "sha256": digest.hexdigest()}
-    write_json(partial / "counts.json", {**(facts or {}), **counts})
-    shutil.rmtree(output, ignore_errors=True)
-    partial.rename(output)
+    with folder_at_once(output) as partial:
+        for split in SPLITS:
+            names = sorted((name for name in splits if splits[name] == split), key=order)
+            if not names:
+                continue
+            documents = characters = 0
+            digest = hashlib.sha256()
+            with open(partial / f"{split}.jsonl", "w", encoding="utf-8", newline="\n") as file:
+                for name in tqdm(names, desc=f"{split} text", unit=" documents", leave=False, disable=None):
+                    if limit is not None and split == "train" and characters >= limit:
+                        break
+                    text = read(name)
+                    line = json.dumps({"name": name, "text": text}, ensure_ascii=False) + "\n"
+                    file.write(line)
+                    digest.update(line.encode())
+                    documents += 1
+                    characters += len(text)
+            counts[split] = {"documents": documents, "characters": characters, "sha256": digest.hexdigest()}
+        write_json(partial / "counts.json", {**(facts or {}), **counts})
     for split, count in counts.items():
         print(f"{split}: {count['documents']:,} documents, {count['characters']:,} characters")

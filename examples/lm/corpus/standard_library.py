@@ -7,17 +7,13 @@ machines, and generated modules.
 
 import argparse
 import platform
-import sys
 import sysconfig
 import tokenize
 from pathlib import Path
 
-import splits
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "common"))
-from command_line import run_main  # noqa: E402 (scripts that recipes share are no package)
-
-from fairseq_posenc.errors import InputError  # noqa: E402
+from examples.common.command_line import run_main
+from examples.lm.corpus import splits
+from fairseq_posenc.errors import InputError
 
 APART = {"distutils", "ensurepip", "idlelib", "lib2to3", "msilib", "test", "tests", "tkinter", "turtledemo"}
 NOT_OURS = {"site-packages", "dist-packages", "__pycache__"}

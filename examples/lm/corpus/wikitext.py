@@ -11,20 +11,18 @@ subwords. The archives' published SHA-256 is checked.
 import argparse
 import io
 import re
-import shutil
 import sys
 import zipfile
 import zlib
 from pathlib import Path
 
-import splits
 from tqdm import tqdm
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "common"))
-from command_line import run_main  # noqa: E402 (scripts that recipes share are no package)
-from fetch import Archive, fetch  # noqa: E402
-
-from fairseq_posenc.errors import InputError  # noqa: E402
+from examples.common.command_line import run_main
+from examples.common.fetch import Archive, fetch
+from examples.common.files import folder_at_once
+from examples.lm.corpus import splits
+from fairseq_posenc.errors import InputError
 
 #: The author's own place; Salesforce's, which older recipes name, is closed.
 MIRRORS = ("https://wikitext.smerity.com",)
@@ -74,19 +72,15 @@ def write_articles(folder, output):
 
 
 def write_words(folder, output):
-    partial = output.with_name(output.name + ".partial")
-    shutil.rmtree(partial, ignore_errors=True)
-    partial.mkdir(parents=True)
-    for split, lines in members("words", folder, output):
-        tokens = 0
-        with open(partial / f"{split}.words", "w", encoding="utf-8", newline="\n") as file:
-            for line in lines:
-                file.write(line)
-                tokens += len(line.split()) + 1
-        if tokens != TOKENS.get(split, tokens):
-            print(f"wikitext.py: warning: {split} has {tokens:,} words, not {TOKENS[split]:,}", file=sys.stderr)
-    shutil.rmtree(output, ignore_errors=True)
-    partial.rename(output)
+    with folder_at_once(output) as partial:
+        for split, lines in members("words", folder, output):
+            tokens = 0
+            with open(partial / f"{split}.words", "w", encoding="utf-8", newline="\n") as file:
+                for line in lines:
+                    file.write(line)
+                    tokens += len(line.split()) + 1
+            if tokens != TOKENS.get(split, tokens):
+                print(f"wikitext.py: warning: {split} has {tokens:,} words, not {TOKENS[split]:,}", file=sys.stderr)
 
 
 def main(argv=None):

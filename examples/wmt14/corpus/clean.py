@@ -6,17 +6,14 @@ OUTPUT.json with the number of pairs kept and dropped.
 
 import argparse
 import itertools
-import sys
 from contextlib import ExitStack
 from pathlib import Path
 
 from tqdm import tqdm
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "common"))
-from command_line import positive, run_main  # noqa: E402 (scripts that recipes share are no package)
-
-from fairseq_posenc.errors import InputError  # noqa: E402
-from fairseq_posenc.provenance import write_json  # noqa: E402
+from examples.common.command_line import positive, run_main
+from fairseq_posenc.errors import InputError
+from fairseq_posenc.provenance import write_json
 
 
 def verdict(source, target, longest, ratio):

@@ -7,17 +7,12 @@ of each file; what goes on is told on standard error.
 """
 
 import argparse
-import sys
 from pathlib import Path
 
-import held_out
-import sources
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "common"))
-from command_line import run_main  # noqa: E402 (scripts that recipes share are no package)
-from fetch import fetch  # noqa: E402
-
-from fairseq_posenc.errors import InputError  # noqa: E402
+from examples.common.command_line import run_main
+from examples.common.fetch import fetch
+from examples.wmt14.corpus import held_out, sources
+from fairseq_posenc.errors import InputError
 
 
 def needed(pair, folder):

@@ -6,21 +6,18 @@ from 1, of the sentences of sacreBLEU's "wmt14"; and OUTPUT/counts.json with the
 
 import argparse
 import gzip
-import shutil
 import sys
 import tarfile
 import zlib
 from pathlib import Path
 
-import held_out
-import sources
 from tqdm import tqdm
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "common"))
-from command_line import run_main  # noqa: E402 (scripts that recipes share are no package)
-
-from fairseq_posenc.errors import InputError  # noqa: E402
-from fairseq_posenc.provenance import write_json  # noqa: E402
+from examples.common.command_line import run_main
+from examples.common.files import folder_at_once
+from examples.wmt14.corpus import held_out, sources
+from fairseq_posenc.errors import InputError
+from fairseq_posenc.provenance import write_json
 
 KNOWN_SIZES = {"valid": {3000}, "test": {3003}, "test-sacrebleu": {2737, 3003}}
 BLOCK = 1 << 20
@@ -105,16 +102,10 @@ def main(argv=None):
     parser.add_argument("folder", type=Path, help="with the archives")
     parser.add_argument("output", type=Path)
     args = parser.parse_args(argv)
-    partial = args.output.with_name(args.output.name + ".partial")
-    shutil.rmtree(partial, ignore_errors=True)
-    partial.mkdir(parents=True)
-    counts = training_text(args.pair, args.folder, partial)
-    write_json(
-        partial / "counts.json",
-        {"training_pairs": counts, "held_out_sentences": held_out_text(args.pair, args.folder, partial)},
-    )
-    shutil.rmtree(args.output, ignore_errors=True)
-    partial.rename(args.output)
+    with folder_at_once(args.output) as partial:
+        counts = training_text(args.pair, args.folder, partial)
+        sentences = held_out_text(args.pair, args.folder, partial)
+        write_json(partial / "counts.json", {"training_pairs": counts, "held_out_sentences": sentences})
     print(f"{sum(counts.values()):,} training pairs")
 
 

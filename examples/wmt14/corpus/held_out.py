@@ -7,8 +7,7 @@ import zlib
 from collections import defaultdict
 from pathlib import Path
 
-import sources
-
+from examples.wmt14.corpus import sources
 from fairseq_posenc.errors import InputError
 
 #: Names of the plain text, without the language.

@@ -1,13 +1,10 @@
 """What WMT14's training and held-out text consists of, and where it lies."""
 
-import sys
 from dataclasses import dataclass
-from pathlib import Path
 
 from sacrebleu.dataset import DATASETS
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "common"))
-from fetch import Archive  # noqa: E402 (scripts that recipes share are no package)
+from examples.common.fetch import Archive
 
 #: Places that have the archives below, tried in this order; https first.
 MIRRORS = ("https://www.statmt.org", "https://statmt.org", "http://www.statmt.org")

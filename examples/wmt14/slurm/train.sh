@@ -22,4 +22,5 @@ if [ ! -x examples/wmt14/train.sh ]; then
 fi
 source examples/common/slurm.sh
 # SLURM_NODEID is known on each machine only.
+# shellcheck disable=SC2016
 exec srun bash -c 'NODE_RANK=$SLURM_NODEID exec examples/wmt14/train.sh "$@"' train.sh "$@"

@@ -3,7 +3,7 @@
 ``words`` explains the columns.
 """
 
-from words import adjectives, nouns, verbs
+from examples.common.grammar.words import adjectives, nouns, verbs
 
 PEOPLE = nouns(
     """

@@ -1,16 +1,15 @@
 """A small English-German parallel corpus from a grammar, in which the order of the words decides the translation.
 
-``python grammar.py --seed 1 --output DIR`` writes train, valid and test, each as .en and .de, one raw sentence a
-line. The same seed gives the same bytes. See README.md beside this file for what the grammar covers.
+``python -m examples.common.grammar.corpus --seed 1 --output DIR`` writes train, valid and test, each as .en and .de,
+one raw sentence per line. The same seed gives the same bytes. examples/quickstart/README.md says what the grammar has.
 """
 
 import argparse
 import random
 from pathlib import Path
 
-import english
-import german
-from sampler import Sampler, ambiguous, twins
+from examples.common.grammar import english, german
+from examples.common.grammar.sampler import Sampler, ambiguous, twins
 
 SIZES = {"train": 8000, "valid": 300, "test": 500}
 LENGTHS = range(5, 31)

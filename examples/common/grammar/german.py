@@ -7,10 +7,20 @@ bracket with prefix, participle or infinitive; then what is extraposed: relative
 
 from dataclasses import replace
 
-import morphology
-from lexicon import CONJUNCTIONS, COORDINATORS, FOCUS, PLACES, TIMES
-from syntax import Compound, Contrast, Coordination, Gap, Infinitive, NounPhrase, Pronoun, Question, gap_role
-from text import written
+from examples.common.grammar import morphology
+from examples.common.grammar.lexicon import CONJUNCTIONS, COORDINATORS, FOCUS, PLACES, TIMES
+from examples.common.grammar.syntax import (
+    Compound,
+    Contrast,
+    Coordination,
+    Gap,
+    Infinitive,
+    NounPhrase,
+    Pronoun,
+    Question,
+    gap_role,
+)
+from examples.common.grammar.text import written
 
 
 def sentence(tree):

@@ -4,13 +4,10 @@ Groups do not overlap, and a last group that is too small is left out, so every 
 """
 
 import argparse
-import sys
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "common"))
-from command_line import run_main  # noqa: E402 (scripts that recipes share are no package)
-
-from fairseq_posenc.scoring.text import read_lines  # noqa: E402
+from examples.common.command_line import run_main
+from fairseq_posenc.scoring.text import read_lines
 
 MOST = 8
 

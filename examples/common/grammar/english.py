@@ -1,8 +1,18 @@
 """English sentences from the trees of ``syntax``: subject, verb, objects; do-support; stranded prepositions."""
 
-from syntax import Compound, Contrast, Coordination, Gap, Infinitive, NounPhrase, Pronoun, Question, gap_role
-from text import written
-from words import Noun
+from examples.common.grammar.syntax import (
+    Compound,
+    Contrast,
+    Coordination,
+    Gap,
+    Infinitive,
+    NounPhrase,
+    Pronoun,
+    Question,
+    gap_role,
+)
+from examples.common.grammar.text import written
+from examples.common.grammar.words import Noun
 
 OBJECT_PRONOUNS = {"I": "me", "we": "us", "he": "him", "she": "her", "they": "them", "who": "who"}
 BE = {

@@ -1,26 +1,22 @@
-"""The text of the small scales for one language pair.
+"""A small text for one language pair.
 
 Writes OUTPUT/{train,valid,test}.LANGUAGE: Multi30k's captions; newstest2008-2012 for training, 2013 for validation and
-2014 as test; or a little of the quickstart's grammar. The first two come from the .gz files in a folder.
+2014 as test; or sentences from the grammar. The first two come from the .gz files in a folder.
 """
 
 import argparse
 import gzip
-import shutil
-import sys
 import zlib
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[3]
-sys.path[:0] = [str(ROOT / "examples" / "common"), str(ROOT / "examples" / "quickstart")]
-import corpora  # noqa: E402 (scripts of other folders, which are no packages)
-from command_line import run_main  # noqa: E402
-
-from fairseq_posenc.errors import InputError  # noqa: E402
+from examples.common import multi30k
+from examples.common.command_line import positive, run_main
+from examples.common.files import folder_at_once
+from examples.common.grammar import corpus as grammar
+from fairseq_posenc.errors import InputError
 
 CORPORA = ("multi30k", "newstest", "grammar")
-GRAMMAR_SENTENCES = {"train": 1000, "valid": 30, "test": 30}
-SPLITS = tuple(GRAMMAR_SENTENCES)
+SPLITS = ("train", "valid", "test")
 
 
 def newstest_files(pair):
@@ -59,13 +55,12 @@ def write_newstest(data, pair, folder):
         (folder / name).write_bytes(b"".join(texts[archive] for archive in archives))
 
 
-def write_grammar(folder):
-    """Write the first sentences of each part of the grammar's corpus."""
-    corpora.write_grammar(1, folder)
-    for split, count in GRAMMAR_SENTENCES.items():
-        for language in ("en", "de"):
-            path = folder / f"{split}.{language}"
-            path.write_bytes(b"".join(path.read_bytes().splitlines(keepends=True)[:count]))
+def write_grammar(folder, seed=1, most=None):
+    """Write the grammar's corpus of a seed, or the first ``most`` training sentences and 30 of each other part."""
+    parts = grammar.corpus(seed)
+    if most is not None:
+        parts = {split: pairs[: most if split == "train" else 30] for split, pairs in parts.items()}
+    grammar.write(parts, folder)
 
 
 def main(argv=None):
@@ -74,29 +69,26 @@ def main(argv=None):
     parser.add_argument("pair", choices=("en-de", "en-fr"))
     parser.add_argument("output", type=Path)
     parser.add_argument("--data", type=Path, metavar="DIR", help="folder with the .gz files")
+    parser.add_argument("--url", default=multi30k.URL, help="where Multi30k is downloaded from without --data")
+    parser.add_argument("--seed", type=positive, default=1, help="of the grammar (default: 1)")
+    parser.add_argument("--most", type=positive, metavar="N", help="training sentences of the grammar (default: all)")
     args = parser.parse_args(argv)
-    languages = args.pair.split("-")
     if args.corpus == "multi30k":
-        names = corpora.multi30k_files(*languages)
         if args.data is None:
-            args.data = ROOT / "data" / "multi30k"
-            corpora.download(corpora.MULTI30K_URL, names, args.data)
-        corpora.check_folder(args.data, names)
+            args.data = multi30k.FOLDER
+            multi30k.download(args.pair, args.data, args.url)
+        multi30k.check_folder(args.data, args.pair)
     elif args.corpus == "newstest" and args.data is None:
         raise InputError("newstest has no download here; give --data DIR with newstest2008.en.gz and so on")
     elif args.corpus == "grammar" and args.data is not None:
         raise InputError(f"--data {args.data} is of no use to the grammar, which makes its own text; leave it out")
-    partial = args.output.with_name(args.output.name + ".partial")
-    shutil.rmtree(partial, ignore_errors=True)
-    partial.mkdir(parents=True)
-    if args.corpus == "multi30k":
-        corpora.write_multi30k(args.data, *languages, partial)
-    elif args.corpus == "newstest":
-        write_newstest(args.data, args.pair, partial)
-    else:
-        write_grammar(partial)
-    shutil.rmtree(args.output, ignore_errors=True)
-    partial.rename(args.output)
+    with folder_at_once(args.output) as folder:
+        if args.corpus == "multi30k":
+            multi30k.write(args.data, args.pair, folder)
+        elif args.corpus == "newstest":
+            write_newstest(args.data, args.pair, folder)
+        else:
+            write_grammar(folder, args.seed, args.most)
 
 
 if __name__ == "__main__":

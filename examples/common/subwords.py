@@ -8,16 +8,13 @@ Both read Moses tokens. sentencepiece learns BPE too, and normalises nothing: Mo
 
 import argparse
 import io
-import sys
 from pathlib import Path
 
-from lines import rewrite
 from tqdm import tqdm
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "common"))
-from command_line import positive, run_main, workers_option  # noqa: E402 (scripts that recipes share are no package)
-
-from fairseq_posenc.errors import InputError  # noqa: E402
+from examples.common.command_line import positive, run_main, workers_option
+from examples.common.lines import rewrite
+from fairseq_posenc.errors import InputError
 
 KINDS = ("subword_nmt", "sentencepiece")
 #: sentencepiece learns from this many sentences, drawn from all: more would need hundreds of gigabytes.

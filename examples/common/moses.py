@@ -5,14 +5,11 @@ characters escaped.
 """
 
 import argparse
-import sys
-from pathlib import Path
 
-from lines import rewrite
 from sacremoses import MosesPunctNormalizer, MosesTokenizer
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "common"))
-from command_line import run_main, workers_option  # noqa: E402 (scripts that recipes share are no package)
+from examples.common.command_line import run_main, workers_option
+from examples.common.lines import rewrite
 
 
 def tokenizer(language):

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Optional, Union
 
-from words import Adjective, Noun, Verb
+from examples.common.grammar.words import Adjective, Noun, Verb
 
 
 @dataclass(frozen=True)

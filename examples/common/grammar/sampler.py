@@ -2,8 +2,8 @@
 
 from dataclasses import fields, is_dataclass, replace
 
-import lexicon
-from syntax import (
+from examples.common.grammar import lexicon
+from examples.common.grammar.syntax import (
     Clause,
     Compound,
     Contrast,
@@ -17,7 +17,7 @@ from syntax import (
     Statement,
     Subordinate,
 )
-from words import Adjective, Noun, Verb
+from examples.common.grammar.words import Adjective, Noun, Verb
 
 PASSIVE = [verb for verb in lexicon.TRANSITIVE.values() if verb.case == "accusative"]
 REPORTING = {**lexicon.SAYING, **lexicon.KNOWING}

@@ -1,6 +1,6 @@
 """German inflection: articles, adjective endings, nouns, pronouns and finite verbs."""
 
-from lexicon import COUNTED, POSSESSIVES
+from examples.common.grammar.lexicon import COUNTED, POSSESSIVES
 
 # Columns: masculine, feminine, neuter, plural.
 _COLUMNS = {"m": 0, "f": 1, "n": 2, "plural": 3}

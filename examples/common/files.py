@@ -1,0 +1,15 @@
+"""Files and folders that are there whole or not at all."""
+
+import contextlib
+import shutil
+
+
+@contextlib.contextmanager
+def folder_at_once(folder):
+    """A new folder of another name to fill, which takes the place of ``folder`` when the block ends well."""
+    partial = folder.with_name(folder.name + ".partial")
+    shutil.rmtree(partial, ignore_errors=True)
+    partial.mkdir(parents=True)
+    yield partial
+    shutil.rmtree(folder, ignore_errors=True)
+    partial.rename(folder)

@@ -1,0 +1,278 @@
+"""From the name of a result, a line of results.tsv, to its steps."""
+
+import contextlib
+from fnmatch import fnmatchcase
+from pathlib import Path
+
+from examples.common.engine import Command, Step, cksum, mark, quoted
+from examples.common.translation import python
+from examples.common.variables import (
+    check_encodings,
+    count,
+    existing_folder,
+    need,
+    options,
+    plain_name,
+    read_table,
+    variable,
+)
+from examples.lm import steps
+from examples.lm.settings import HERE, OWN_CORPORA, PAPERS, Settings, scaled
+from fairseq_posenc.errors import InputError
+
+#: What needs no training, and the command that draws it.
+FORMS = {"resolution-form": "resolution", "bias-form": "receptive-field"}
+
+
+def reproduce(words):
+    """Make a result: all that is missing of its data, systems and numbers."""
+    settings = Settings()
+    if not words:
+        raise InputError("give the name of a table or figure, such as lex-table2; -h explains")
+    known = {row["name"]: row for row in read_table(HERE / "results.tsv")}
+    if words[0] not in known:
+        raise InputError(f"{words[0]} is not one of {', '.join(known)}")
+    row = known[words[0]]
+    paper = paper_of(row)
+    given = options(words[1:], ("--data", "--text", "--only", "--gpt2"), several=("--text",), flags=("--train",))
+    texts = dict(text_folder(word) for word in given["--text"])
+    data, gpt2 = existing_folder("--data", given["--data"]), existing_folder("--gpt2", given["--gpt2"])
+    need("fairseq-train", "fairseq-preprocess", "fairseq-posenc")
+    if row["measure"] in FORMS:
+        if any(given.values()):
+            raise InputError(f"{row['name']} needs no text and no system; give its name alone")
+        make_form(settings, row)
+        return
+    result = Result(settings, row, paper, given["--only"], texts)
+    check_encodings([row["encoding"] for row in result.rows])
+    train_only = given["--train"]
+    # Results are made by one run at a time; trainings on several machines may be side by side.
+    folder = result.folder / "cells"
+    with contextlib.nullcontext() if train_only and not settings.dry_run else settings.results(folder, result.jobs):
+        settings.quiet = True
+        plan = result.systems(data, gpt2, texts)
+        settings.run(plan if train_only else [*plan, *result.measured()], "reproduce.sh", result.jobs)
+
+
+def paper_of(row):
+    """Whose settings and lengths a result has: PAPER says it for "all" alone."""
+    paper = variable("PAPER", row["paper"])
+    if row["name"] != "all" and paper != row["paper"]:
+        raise InputError(f"PAPER={paper}, but {row['name']} has the settings of {row['paper']}; leave PAPER out")
+    if paper not in ("xpos", "sandwich"):
+        raise InputError(f"PAPER={paper} is not one of xpos, sandwich")
+    return paper
+
+
+def text_folder(word):
+    """(name, folder) of --text NAME=DIR."""
+    name, _, folder = word.partition("=")
+    plain_name("--text", name)
+    if name == "test":
+        raise InputError("--text test is the corpus's own; give another name")
+    if not folder or not Path(folder).is_dir():
+        raise InputError(f"--text {word}: give NAME=DIR with a folder of documents")
+    return name, existing_folder("--text", folder)
+
+
+def make_form(settings, row):
+    """A figure from formulas: no training."""
+    folder = settings.home / "results"
+    words = ["fairseq-posenc", FORMS[row["measure"]], "--closed-form", "--lengths", row["lengths"]]
+    words += ["--json", f"{row['name']}.json", *(["--dims", row["systems"]] if row["systems"] else [])]
+    drawing = ["fairseq-posenc", "plot", f"{row['name']}.json", "--output", row["name"]]
+    with settings.results(folder, 1):
+        settings.run([Step(row["name"], [Command(words, folder), Command(drawing, folder)])], "reproduce.sh")
+
+
+class Result:
+    """One result: its rows, texts and seeds, and the steps to it.
+
+    Args:
+        row: the line of results.tsv.
+        paper: whose settings the systems have.
+        only: names of systems, with commas, or None for all.
+        texts: names of texts other than the corpus's own, with their folders.
+    """
+
+    def __init__(self, settings, row, paper, only, texts):
+        self.settings, self.name, self.measure, self.paper = settings, row["name"], row["measure"], paper
+        self.file, self.folder = HERE / "rows" / f"{row['rows']}.tsv", settings.home / "results"
+        self.size, self.length = settings.size_of(paper), settings.length(paper)
+        self.of = PAPERS[row["paper"]].length
+        seeds = variable("SEEDS", settings.seed)
+        if settings.scale == "paper":
+            seeds = variable("SEEDS", " ".join(str(seed + 1) for seed in range(int(row["seeds"]))))
+        self.measuring = steps.Measuring(settings)
+        self.seeds = self.measuring.seeds = seeds.split()
+        self.jobs = count("JOBS", variable("JOBS", "1"))
+        self.rows = self.chosen(row["systems"].split(), only)
+        self.names = list(dict.fromkeys(row["system"] for row in self.rows))
+        self.lengths = [int(self.scaled(f"@{length}")) for length in row["lengths"].split(",")]
+        self.baseline = row["baseline"] if row["baseline"] in self.names else self.names[0]
+        self.check_tokens()
+        self.texts = list(texts) or ["test"]
+        # Every seed has segments of its own, as in the paper, whose deviations are mostly those of the segments. Only
+        # numbers of one kind of segments are comparable.
+        self.by_seed = self.measure == "last-token" and len(self.seeds) > 1
+        # For the record of the result, without the places of this machine.
+        self.command = (
+            (f"PAPER={paper} " if self.name == "all" else "")
+            + f"SCALE={settings.scale} CORPUS={settings.corpus} SEEDS={quoted(' '.join(self.seeds))} "
+            + f"examples/lm/reproduce.sh {self.name}"
+            + (f" --only {only}" if only else "")
+            + "".join(f" --text {name}=DIR" for name in texts)
+        )
+
+    def scaled(self, text):
+        return scaled(self.of, self.length, text or "-")
+
+    def chosen(self, patterns, only):
+        """The rows of the systems that the result has, or those of them that are asked for."""
+        rows = read_table(self.file)
+        rows = [row for row in rows if any(fnmatchcase(row["system"], pattern) for pattern in patterns)]
+        wanted = only.split(",") if only else [row["system"] for row in rows]
+        for name in wanted:
+            if name not in {row["system"] for row in rows}:
+                raise InputError(f"--only {name} is no system of {self.name}; they are in {self.file}")
+        return [row for row in rows if row["system"] in wanted]
+
+    def check_tokens(self):
+        tokens, longest = self.measuring.tokens, max(self.lengths)
+        if self.measure == "pieces" and tokens and tokens % longest:
+            raise InputError(f"TOKENS={tokens} is no multiple of the longest length, {longest}")
+        if self.name == "all" and not tokens:
+            # Systems with a limit read fewer lengths, and the whole text would be cut off elsewhere for these.
+            raise InputError(f"{self.name} needs a number of tokens; leave TOKENS=all out")
+
+    # ---- data, systems -------------------------------------------------------------------------------------------
+    def systems(self, data, gpt2, texts):
+        """The steps that prepare the corpus and the texts where there are no data, and train each system once."""
+        settings, plan = self.settings, []
+        planned = settings.dry_run or not (settings.home / "binary").is_dir()
+        if planned:
+            kind = settings.corpus if settings.corpus in OWN_CORPORA else "documents"
+            if kind == "documents" and not data:
+                raise InputError("give --data DIR, a folder with one text file a document")
+            for option, value in (("--data", data), ("--gpt2", gpt2)):
+                if value and kind not in steps.OPTIONS[option]:
+                    raise InputError(f"{option} is not for {kind}; leave it out")
+            plan += steps.preparation(settings, kind, data, steps.given_gpt2(gpt2))
+        for name, folder in texts.items():
+            if settings.dry_run or not (settings.home / settings.binary(name)).is_dir():
+                plan += steps.text_preparation(settings, name, folder, gpt2, planned)
+        rows = {row["system"]: row for row in self.rows}
+        for seed in self.seeds:
+            for name, row in rows.items():
+                extra = self.scaled(row["options"]).split() if row["options"] else []
+                plan.append(steps.training(settings, name, row["encoding"], self.paper, self.size, seed, extra))
+        return plan
+
+    # ---- results -------------------------------------------------------------------------------------------------
+    def cells(self, text):
+        """The file of all numbers on a text, from the folder of the corpus."""
+        return f"results/cells/{self.name}-{text}{'-by-seed' if self.by_seed else ''}.json"
+
+    def measured(self):
+        """The steps that measure on each text, make the table and draw the figures."""
+        settings, home = self.settings, self.settings.home
+        plan = [self.measurement(text) for text in self.texts]
+        paper_file = HERE / "paper" / f"{self.name}.tsv"
+        paper = ["--paper", paper_file] if paper_file.is_file() else []
+        words = python("examples.lm.length_table", home, self.folder / self.name)
+        words += ["--settings", f"{self.paper}-{self.size}"]
+        for row in self.rows:
+            patterns = [self.scaled(row["pattern"]), row["pattern"].replace("@", "")]
+            words += ["--row", row["row"], row["system"], *patterns]
+        for text in self.texts:
+            words += ["--cells", text, self.cells(text)]
+        words += ["--training-length", self.length, "--paper-training-length", PAPERS[self.paper].length]
+        commands = [Command([*words, "--seeds", *self.seeds, *paper, "--command", self.command])]
+        if self.measure not in ("pieces", "last-token"):
+            paper = []
+        for text in self.texts:
+            words = ["fairseq-posenc", "plot", self.cells(text), "--output", f"results/{self.name}-{text}", *paper]
+            commands.append(Command(words, home))
+        inputs = tuple(settings.home / self.cells(text) for text in self.texts)
+        return [*plan, Step(f"table of {self.name}", commands, inputs=inputs)]
+
+    def measurement(self, text):
+        """The step that measures all systems on a text."""
+        title = f"{self.measure} of {self.name} on {text}"
+        if self.measure in ("pieces", "last-token"):
+            commands = [self.perplexities(text, *group) for group in self.groups()]
+        else:
+            patterns = dict.fromkeys(self.scaled(row["pattern"]) for row in self.rows)
+            words = ["--lengths", ",".join(map(str, self.lengths)), "--patterns", ",".join(patterns)]
+            commands = [self.measure_command(self.measure, text, self.names, words)]
+        checkpoints = self.measuring.paths(self.paper, sorted(self.names), self.size)
+        made_of = [*checkpoints, self.settings.home / self.settings.binary(text) / "test.bin"]
+        output = self.settings.home / self.cells(text)
+        inputs = (*(path.parent for path in checkpoints), made_of[-1].parent)
+        return Cells(title, commands, mark(self.folder / "steps", title), inputs, (output,), files=made_of)
+
+    def groups(self):
+        """[(names, pattern, longest length or "-")] of the rows that share the last two; the baseline's first."""
+        groups = {}
+        for row in sorted(self.rows, key=lambda row: row["system"] != self.baseline):
+            key = (self.scaled(row["pattern"]), self.scaled(row["longest"]))
+            groups.setdefault(key, [])
+        for row in self.rows:
+            names = groups[self.scaled(row["pattern"]), self.scaled(row["longest"])]
+            names += [row["system"]] if row["system"] not in names else []
+        return [(names, *key) for key, names in groups.items()]
+
+    def perplexities(self, text, names, pattern, longest):
+        lengths = [length for length in self.lengths if longest == "-" or length <= int(longest)]
+        words = ["--protocol", self.measure, "--lengths", ",".join(map(str, lengths)), "--patterns", pattern]
+        if self.measure == "last-token":
+            words += ["--segments", self.settings.here.segments, *(["--segments-by-seed"] if self.by_seed else [])]
+        return self.measure_command("extrapolate", text, names, [*words, "--baseline", self.baseline])
+
+    def measure_command(self, measure, text, names, words):
+        words = [*words, "--json", self.cells(text)]
+        return self.measuring.command(measure, text, self.paper, names, self.size, words, silent=True)
+
+
+class Cells(Step):
+    """A measurement whose file of numbers is made anew where checkpoints or texts have changed, else added to.
+
+    FILE.sources keeps what the file was made of, systems included that are not asked for this time: a line for each, as
+    cksum prints it.
+
+    Args:
+        files: what the numbers are made of.
+    """
+
+    def __init__(self, *arguments, files):
+        super().__init__(*arguments, made_of=self.sums)
+        self.files = files
+
+    def sums(self):
+        return "\n".join(f"{cksum(path)} {path}" for path in self.files)
+
+    def do(self, runner, quiet):
+        self.drop_outdated(self.outputs[0])
+        super().do(runner, quiet)
+
+    def drop_outdated(self, file):
+        sources = file.with_name(file.name + ".sources")
+        before = sources.read_text(encoding="utf-8").splitlines() if sources.is_file() else []
+        lines = self.sums().splitlines()
+        paths = {line.split(" ", 2)[2] for line in lines}
+        others = [line for line in before if line.split(" ", 2)[2] not in paths]
+        if not set(before) - set(others) <= set(lines) or not all(map(is_current, others)):
+            file.unlink(missing_ok=True)
+            others = []
+        partial = sources.with_name(sources.name + ".partial")
+        partial.write_text("".join(f"{line}\n" for line in [*lines, *others]), encoding="utf-8")
+        partial.replace(sources)
+
+
+def is_current(line):
+    """Whether a file is still what a line of cksum says."""
+    checksum, size, path = line.split(" ", 2)
+    try:
+        return cksum(path) == f"{checksum} {size}"
+    except InputError:
+        return False

@@ -1,0 +1,199 @@
+"""From the name of a result, a line of results.tsv, to its steps."""
+
+from examples.common.engine import Command, Step, cksum, mark, quoted, say
+from examples.common.translation import python
+from examples.common.variables import check_encodings, count, existing_folder, need, options, read_table, variable
+from examples.wmt14 import steps
+from examples.wmt14.settings import HERE, PAIRS, WORKLOADS, Settings
+from fairseq_posenc.errors import InputError
+
+
+def reproduce(words):
+    """Make a result: all that is missing of its data, systems and numbers."""
+    known = {row["name"]: row for row in read_table(HERE / "results.tsv")}
+    if not words:
+        raise InputError(f"give {', '.join(known)}; -h explains")
+    given = options(words[1:], ("--pairs", "--only", "--data", "--corpus"))
+    settings = Settings(given["--corpus"])
+    if words[0] not in known:
+        raise InputError(f"{words[0]} is not one of {', '.join(known)}")
+    result = Result(settings, known[words[0]], given)
+    need("fairseq-train", "fairseq-generate", "fairseq-preprocess")
+    check_encodings([row["encoding"] for row in result.rows])
+    with settings.results(result.folder, result.jobs):
+        result.make()
+
+
+class Result:
+    """One result: its rows, pairs and seeds, and the steps to it.
+
+    Args:
+        row: the line of results.tsv; given: options of the command line.
+    """
+
+    def __init__(self, settings, row, given):
+        self.settings, self.name, self.measure, self.size = settings, row["name"], row["measure"], row["size"]
+        self.file = HERE / "rows" / f"{row['rows']}.tsv"
+        self.paper = HERE / "paper" / f"{row['paper']}.tsv" if row["paper"] else None
+        self.part, self.folder = row["set"] or settings.set, settings.home / "results"
+        if self.measure in WORKLOADS["paper"] and (given["--pairs"] or given["--data"]):
+            # One model, no text.
+            raise InputError(f"{self.name} needs no text; leave --pairs and --data out")
+        default = PAIRS[:1] if settings.scale == "smoke" else PAIRS
+        self.pairs = (given["--pairs"] or ",".join(default)).split(",")
+        for pair in self.pairs:
+            settings.pair(pair)
+        self.data = existing_folder("--data", given["--data"])
+        self.seeds = variable("SEEDS", settings.seed).split()
+        if self.measure in ("grain", "lengths") and len(self.seeds) > 1:
+            raise InputError(f"{self.name} takes one seed, but SEEDS={' '.join(self.seeds)}; give one")
+        for seed in self.seeds:
+            count("SEEDS", seed)
+        self.jobs = count("JOBS", variable("JOBS", "1"))
+        self.rows = self.chosen(given["--only"])
+        self.names = [row["name"] for row in self.rows]
+        # For the record of the result, without the places of this machine.
+        self.command = (
+            f"SCALE={settings.scale} CORPUS={settings.corpus} SEEDS={quoted(' '.join(self.seeds))} JOBS={self.jobs} "
+            f"examples/wmt14/reproduce.sh {self.name} --pairs {','.join(self.pairs)}"
+            + (f" --only {given['--only']}" if given["--only"] else "")
+        )
+
+    def chosen(self, only):
+        """The rows with the names that are asked for, or all of them."""
+        rows = read_table(self.file)
+        wanted = only.split(",") if only else [row["name"] for row in rows]
+        for name in wanted:
+            if name not in {row["name"] for row in rows}:
+                raise InputError(f"--only {name} is not a row of {self.file}")
+        return [row for row in rows if row["name"] in wanted]
+
+    def make(self):
+        {
+            "table": self.make_table,
+            "grain": self.make_grain,
+            "lengths": self.make_lengths,
+            "forward": self.make_cost,
+            "memory": self.make_cost,
+        }[self.measure]()
+
+    def run(self, plan):
+        self.settings.run(plan, "reproduce.sh", self.jobs)
+
+    # ---- data, systems -------------------------------------------------------------------------------------------
+    def systems(self):
+        """The steps that prepare the data of the pairs where there are none, train and translate."""
+        settings, plan = self.settings, []
+        for pair in self.pairs:
+            if settings.dry_run or not (settings.pair(pair) / "binary").is_dir():
+                plan += steps.preparation(settings, pair, self.data)
+        for seed in self.seeds:
+            for pair in self.pairs:
+                for row in self.rows:
+                    name, extra = row["name"], (row["options"] or "").split()
+                    plan.append(steps.training(settings, name, row["encoding"], pair, self.size, seed, extra))
+                    plan += steps.generation(settings, name, pair, self.size, seed, self.part)
+        return plan
+
+    def translations(self, pair, seed, part):
+        return [
+            self.settings.translations(self.settings.system(name, pair, self.size, seed), part) for name in self.names
+        ]
+
+    # ---- results -------------------------------------------------------------------------------------------------
+    def make_table(self):
+        # Figure 3 is drawn from a table.
+        name = f"{self.name}-table" if self.part == "valid" and not self.paper else self.name
+        plan, scores = self.systems(), []
+        for pair in self.pairs:
+            for seed in self.seeds:
+                plan.append(self.score(name, pair, seed))
+                scores += plan[-1].outputs
+        words = python(
+            "examples.wmt14.table", self.settings.home, self.file, self.folder / name, "--pairs", *self.pairs
+        )
+        words += ["--size", self.size, "--seeds", *self.seeds, "--set", self.part, "--only", *self.names]
+        words += ["--paper", self.paper] if self.paper else []
+        commands = [Command([*words, "--command", self.command])]
+        if name != self.name:
+            commands.append(self.drawing(f"results/{name}", f"results/{self.name}"))
+        self.run([*plan, Step(f"table of {self.name}", commands, inputs=tuple(scores))])
+
+    def score(self, name, pair, seed):
+        """The step that scores all systems of a pair and seed against each other."""
+        stem = f"results/{name}-scores-{pair}-seed{seed}"
+        command = steps.scoring(self.settings, pair, self.size, seed, self.part, self.names, f"{stem}.json")
+        command.messages = self.settings.home / f"{stem}.log"
+        files = tuple(self.translations(pair, seed, self.part))
+        title = f"score {name} {pair} seed {seed}"
+        output = self.settings.home / f"{stem}.json"
+
+        def made_of():
+            return "".join(f" {cksum(file)}" for file in files)
+
+        return Step(title, [command], mark(self.folder / "steps", title), files, (output,), made_of)
+
+    def drawing(self, result, picture, *more):
+        words = ["fairseq-posenc", "plot", f"{result}.json", "--output", picture, *more]
+        return Command(words, self.settings.home)
+
+    def make_grain(self):
+        plan = self.systems()
+        for pair in self.pairs:
+            stem, (seed,) = f"results/{self.name}-{pair}", self.seeds
+            words = ["fairseq-posenc", "grain", "--ref", f"{pair}/raw/test.{pair.split('-')[1]}"]
+            words += steps.hypotheses(self.settings, pair, self.size, seed, self.part, self.names)
+            commands = [Command([*words, "--json", f"{stem}.json"], self.settings.home), self.drawing(stem, stem)]
+            inputs = tuple(self.translations(pair, seed, self.part))
+            plan.append(Step(f"{self.name} of {pair}", commands, inputs=inputs))
+        self.run(plan)
+
+    def make_lengths(self):
+        """Long sentences for every system whose encoding has no limit below them."""
+        settings, (seed,), plan = self.settings, self.seeds, self.systems()
+        for pair in self.pairs:
+            plan.append(steps.joining(settings, pair))
+            plan += [self.limit(name, pair, seed) for name in self.names]
+        self.run(plan)
+        for pair in self.pairs:
+            fitting = [name for name in self.names if self.fits(name, pair, seed)]
+            plan = [steps.generation(settings, name, pair, self.size, seed, "joined")[1] for name in fitting]
+            stem, (source, target) = f"results/{self.name}-{pair}", pair.split("-")
+            words = ["fairseq-posenc", "lengths", "--src", f"{pair}/joined/raw/test.{source}"]
+            words += ["--ref", f"{pair}/joined/raw/test.{target}"]
+            words += steps.hypotheses(settings, pair, self.size, seed, "joined", fitting)
+            words += ["--training-source", f"{pair}/raw/train.{source}", "--json", f"{stem}.json"]
+            inputs = tuple(step.outputs[0] for step in plan)
+            commands = [Command(words, settings.home), self.drawing(stem, stem)]
+            self.run([*plan, Step(f"{self.name} of {pair}", commands, inputs=inputs)])
+
+    def limit(self, name, pair, seed):
+        """The step that writes down how long a sentence may be for a system."""
+        folder = self.settings.system(name, pair, self.size, seed)
+        average, title = folder / "average.pt", f"limit of {name} {pair} seed {seed}"
+        words = python("examples.wmt14.limit", average, self.settings.pair(pair) / "binary")
+        command = Command(words, output=folder / "limit")
+        at = mark(folder / "steps", title)
+        return Step(title, [command], at, (average,), (folder / "limit",), lambda: cksum(average), folder)
+
+    def fits(self, name, pair, seed):
+        """Whether the longest sentence is not too long for a system, which is said where it is."""
+        if self.settings.dry_run:
+            return True
+        limit = int((self.settings.system(name, pair, self.size, seed) / "limit").read_text())
+        longest = 1
+        for path in (self.settings.pair(pair) / "joined").glob("bpe.test.*"):
+            with open(path, "rb") as lines:
+                longest = max(longest, *(len(line.split()) + 1 for line in lines))
+        if longest > limit:
+            say(f"{name} is left out: its sentences have at most {limit} subwords, the longest here has {longest}")
+        return longest <= limit
+
+    def make_cost(self):
+        """Time or memory of the encodings."""
+        words = ["fairseq-posenc", "bench", "--measure", self.measure]
+        words += ["--encodings", ",".join(row["encoding"] for row in self.rows)]
+        words += [*WORKLOADS[self.settings.scale][self.measure].split(), "--json", f"results/{self.name}.json"]
+        stem, paper = f"results/{self.name}", ["--paper", self.paper] if self.paper else []
+        commands = [Command(words, self.settings.home), self.drawing(stem, stem, *paper)]
+        self.run([Step(self.name, commands)])

@@ -1,0 +1,129 @@
+"""The settings of the PosNet paper (Zhang et al., ACL 2023) and of the smaller scales, in one place; names of files."""
+
+import shlex
+from dataclasses import replace
+
+from examples.common import translation
+from examples.common.engine import ROOT
+from examples.common.variables import Places, choice, count, variable
+from fairseq_posenc.errors import InputError
+
+HERE = ROOT / "examples" / "wmt14"
+BASELINE = "sinusoidal"
+PAIRS = ("en-de", "en-fr")
+SIZES = ("base", "big")
+SETS = ("test", "valid", "joined")
+#: The corpora of a scale, the default first.
+CORPORA = {"paper": ("wmt14",), "small": ("multi30k", "newstest"), "smoke": ("grammar",)}
+
+#: Tokens of an update in batches of 4,096.
+PAPER_BATCHES = 8
+PAPER_SUBWORDS = 40_000
+PAPER_TRAINING = (
+    "--fp16 --lr 7e-4 --warmup-updates 4000 --warmup-init-lr 1e-7 --adam-eps 1e-9 "
+    "--max-update 150000 --patience 30 --save-interval-updates 1000"
+)
+SMALL = translation.MULTI30K
+SMALL_SAVING = "--save-interval-updates 200"
+SMOKE_SENTENCES = 1000
+SMOKE_TRAINING = (
+    "--lr 5e-3 --warmup-updates 10 --clip-norm 1.0 --num-workers 0 --max-update 30 --save-interval-updates 6"
+)
+#: {(scale, size): model} below the paper's scale.
+MODELS = {
+    ("small", "base"): SMALL,
+    ("small", "big"): replace(SMALL, layers=3, width=192, feed_forward=768),
+    ("smoke", "base"): translation.Small(500, 1, 32, 64, 2, 1024, SMOKE_TRAINING),
+    ("smoke", "big"): translation.Small(500, 2, 48, 96, 2, 1024, SMOKE_TRAINING),
+}
+
+#: What the memory and time of encodings are measured with: options of ``fairseq-posenc bench``. Ten passes of the full
+#: batch by each of sixteen models would take a CPU half an hour.
+WORKLOADS = {
+    "paper": {"forward": "--device cuda --sentences 128", "memory": "--device cuda --sentences 128"},
+    "small": {"forward": "--sentences 8 --rounds 5", "memory": ""},
+    "smoke": dict.fromkeys(
+        ("forward", "memory"), "--size iwslt_de_en --vocabulary 500 --length 8 --sentences 2 --rounds 1"
+    ),
+}
+
+
+def model_options(scale, size, pair, architecture):
+    """Options of the model, as a list of words."""
+    if scale != "paper":
+        return MODELS[scale, size].model(architecture)
+    if size == "base":
+        return ["--arch", f"{architecture}_wmt_en_de", "--dropout", "0.1"]
+    dropout = "0.3" if pair == "en-de" else "0.1"
+    return ["--arch", f"{architecture}_wmt_en_de_big", "--attention-dropout", "0.1", "--dropout", dropout]
+
+
+def batch_options(scale, size, processes):
+    """Options of the batch, the same for any number of processes."""
+    if scale != "paper":
+        processes.one(scale)
+        return ["--max-tokens", str(MODELS[scale, size].max_tokens)]
+    if PAPER_BATCHES % processes.number:
+        raise InputError(f"GPUS x NNODES = {processes.number} does not divide the {PAPER_BATCHES} batches of an update")
+    frequency = PAPER_BATCHES // processes.number
+    # Without --distributed-world-size fairseq would take every GPU that it sees.
+    return shlex.split(f"--max-tokens 4096 --update-freq {frequency} --distributed-world-size {processes.number}")
+
+
+def training_options(scale, size):
+    """Options of the optimizer, the schedule and the length of the training."""
+    if scale == "paper":
+        return shlex.split(PAPER_TRAINING)
+    return MODELS[scale, size].schedule() + shlex.split(SMALL_SAVING if scale == "small" else "")
+
+
+class Settings(Places):
+    """Scale, corpus, places and seed, from the environment; ``corpus`` goes before CORPUS."""
+
+    def __init__(self, corpus=None):
+        super().__init__("wmt14")
+        corpora = CORPORA[self.scale]
+        self.corpus = corpus or variable("CORPUS", corpora[0])
+        if self.corpus not in corpora:
+            raise InputError(f"CORPUS={self.corpus} is not one of those of SCALE={self.scale}: {', '.join(corpora)}")
+        # A corpus other than the scale's first has a folder of its own.
+        self.home = self.work / (self.scale if self.corpus == corpora[0] else f"{self.scale}-{self.corpus}")
+        seed = variable("SEED", "1")
+        if not seed.isdecimal() or not int(seed):
+            raise InputError(f"SEED={seed} is not a whole number above 0")
+        self.seed = seed
+        self.set = variable("SET", "test")
+        if self.set not in SETS:
+            raise InputError(f"SET={self.set} is not one of {', '.join(SETS)}")
+
+    def pair(self, name):
+        """The folder of a language pair."""
+        choice(name, PAIRS, "language pair ")
+        if name == "en-fr" and self.corpus == "grammar":
+            raise InputError("SCALE=smoke has no en-fr, only en-de: its text comes from a grammar")
+        return self.home / name
+
+    def system(self, name, pair, size, seed):
+        """The folder of one trained system."""
+        choice(size, SIZES, "size ")
+        return self.pair(pair) / size / name / f"seed{count('SEEDS', seed)}"
+
+    def binary(self, pair):
+        """The binary data of a pair. Raises InputError where there are none, unless nothing is run."""
+        binary = self.pair(pair) / "binary"
+        if not (self.dry_run or binary.is_dir()):
+            raise InputError(
+                f"no data in {binary}; run SCALE={self.scale} CORPUS={self.corpus} WORK={self.work} "
+                f"{HERE}/prepare.sh {pair}"
+            )
+        return binary
+
+    def translations(self, folder, part):
+        """The output of fairseq-generate for a set in the folder of a system."""
+        return folder / ("generate.log" if part == "test" else f"generate-{part}.log")
+
+    def raw(self, pair, part, language):
+        """The raw text of a set in a language."""
+        if part == "joined":
+            return self.pair(pair) / "joined" / "raw" / f"test.{language}"
+        return self.pair(pair) / "raw" / f"{part}.{language}"

@@ -1,0 +1,219 @@
+"""The steps of the translation recipe, each for one script that can be run by hand, and for reproduce.py."""
+
+import os
+
+from examples.common.engine import Command, Step, cksum, mark, shown
+from examples.common.training import Processes, Training
+from examples.common.translation import Preparation, archives, generate_command, python, train_command
+from examples.common.variables import check_encodings, choice, count, existing_folder, need, options, variable, workers
+from examples.wmt14 import settings as of_paper
+from examples.wmt14.settings import BASELINE, SIZES, Settings
+from fairseq_posenc.errors import InputError
+
+
+# ---- prepare.sh --------------------------------------------------------------------------------------------------
+def prepare(words):
+    if not words:
+        raise InputError("give en-de or en-fr; -h shows the options")
+    given = options(words[1:], ("--data", "--corpus", "--bpe", "--mirror"), several=("--mirror",))
+    settings = Settings(given["--corpus"])
+    bpe = choice(given["--bpe"] or "subword_nmt", ("subword_nmt", "sentencepiece"), "--bpe ")
+    settings.pair(words[0])
+    data = existing_folder("--data", given["--data"])
+    if given["--mirror"] and settings.scale != "paper":
+        raise InputError("--mirror is for SCALE=paper; give --data")
+    if given["--mirror"] and data:
+        raise InputError("--mirror is for a download, --data for files on disk; give one of them")
+    need("python", "fairseq-preprocess")
+    settings.run(preparation(settings, words[0], data, bpe, given["--mirror"]), "prepare.sh")
+
+
+def preparation(settings, pair, data=None, bpe="subword_nmt", mirrors=()):
+    """The steps from the network, or from files in ``data``, to binary data."""
+    folder, scale = settings.pair(pair), settings.scale
+    raw, prepared = folder / "raw", folder / "prepared"
+    subwords = of_paper.PAPER_SUBWORDS if scale == "paper" else of_paper.MODELS[scale, "base"].subwords
+    # Captions are short and well paired; they stay as they are.
+    clean = settings.corpus != "multi30k"
+    way = Preparation(pair, raw, prepared, folder / "binary", workers(), subwords, bpe, clean)
+    steps = [Step("folder", [Command(["mkdir", "-p", prepared])])]
+    if scale == "paper":
+        store = data or settings.home / "archives"
+        words = python("examples.wmt14.corpus.download", pair, store, settings.home / "checksums.json")
+        steps.append(archives(words, data, mirrors, prepared))
+        (files,) = steps[-1].outputs
+        words = python("examples.wmt14.corpus.extract", pair, store, raw)
+        text = way.text(words, (files,), lambda: files.read_text(encoding="utf-8"))
+    else:
+        more = ["--most", of_paper.SMOKE_SENTENCES] if settings.corpus == "grammar" else []
+        text = way.small_text(settings.corpus, data, more)
+    return [*steps, text, *way.steps()]
+
+
+# ---- train.sh ----------------------------------------------------------------------------------------------------
+def train(words):
+    if len(words) < 3:
+        raise InputError("give ENCODING, en-de or en-fr, and base or big; -h explains")
+    encoding, pair, size, *extra = words
+    settings = Settings()
+    settings.pair(pair)
+    choice(size, SIZES, "size ")
+    need("fairseq-train")
+    check_encodings([encoding])
+    settings.binary(pair)
+    name = variable("NAME", encoding)
+    settings.run([training(settings, name, encoding, pair, size, settings.seed, extra)], "train.sh")
+
+
+def training(settings, name, encoding, pair, size, seed, extra=()):
+    """The training of one system."""
+    processes, scale = Processes(), settings.scale
+    folder, binary = settings.system(name, pair, size, seed), settings.pair(pair) / "binary"
+    model = of_paper.model_options(scale, size, pair, f"transformer_{encoding.replace('-', '_')}")
+    batch = of_paper.batch_options(scale, size, processes)
+    schedule = [*of_paper.training_options(scale, size), "--seed", str(seed), *extra]
+    saving = ["--keep-interval-updates", "5", "--no-epoch-checkpoints"]
+    launcher = processes.launcher()
+    need(launcher[0])
+    words = train_command(launcher, binary, pair, model, batch, schedule, folder / "checkpoints", saving)
+    words += ["--log-file", folder / "train.log"]
+
+    def made_of():
+        return f"{shown([*model, *schedule])}\n{cksum(*sorted(binary.glob('dict.*.txt')))}"
+
+    environment = {} if scale == "paper" else {"CUDA_VISIBLE_DEVICES": os.environ.get("CUDA_VISIBLE_DEVICES") or "0"}
+    title = f"{name} {pair} {size} seed {seed}"
+    return Training(title, folder, words, made_of, processes, (binary,), environment)
+
+
+# ---- generate.sh -------------------------------------------------------------------------------------------------
+def generate(words):
+    if len(words) != 3:
+        raise InputError("give NAME, en-de or en-fr, and base or big; -h explains")
+    name, pair, size = words
+    settings = Settings()
+    folder = settings.system(name, pair, size, settings.seed)
+    count("AVERAGE", variable("AVERAGE", "5"))
+    need("fairseq-generate", "fairseq-posenc")
+    if not settings.dry_run:
+        if not (folder / "checkpoints" / "checkpoint_last.pt").is_file():
+            raise InputError(
+                f"no checkpoints in {folder}/checkpoints; train it with train.sh, or name another SCALE, WORK or SEED"
+            )
+        binary = translated(settings, pair, settings.set)[0]
+        if not binary.is_dir():
+            maker = "joined.sh" if settings.set == "joined" else "prepare.sh"
+            raise InputError(f"no data in {binary}; make it with {maker} {pair}")
+    settings.run(generation(settings, name, pair, size, settings.seed, settings.set), "generate.sh")
+
+
+def translated(settings, pair, part):
+    """The binary data of a set, and the name of the set there."""
+    if part == "joined":
+        return settings.pair(pair) / "joined" / "binary", "test"
+    return settings.pair(pair) / "binary", part
+
+
+def generation(settings, name, pair, size, seed, part):
+    """The average of a system's last checkpoints, and its translations of a set."""
+    data, folder = settings.pair(pair), settings.system(name, pair, size, seed)
+    number = count("AVERAGE", variable("AVERAGE", "5"))
+    checkpoints, average, output = folder / "checkpoints", folder / "average.pt", settings.translations(folder, part)
+    binary, subset = translated(settings, pair, part)
+
+    def averaged():
+        return f"{number} checkpoints, {cksum(checkpoints / 'checkpoint_last.pt')}"
+
+    def text_of():
+        return f"{averaged()}, {cksum(*sorted(binary.glob(f'{subset}.*.bin')))}"
+
+    words = ["fairseq-posenc", "average", "--inputs", checkpoints, "--num-update-checkpoints", number]
+    words += ["--output", average]
+    title = f"average {name} {pair} seed {seed}"
+    averaging = [Command(words, messages=folder / "average.log")]
+    steps = [Step(title, averaging, mark(folder / "steps", title), (checkpoints,), (average,), averaged, folder)]
+
+    options = ["--gen-subset", subset, "--beam", "4", "--lenpen", "0.6"]
+    # fairseq's own limit is 200 words.
+    options += ["--max-len-a", "2", "--max-len-b", "100"] if part == "joined" else []
+    options += ["--max-tokens", "8000", *(["--fp16"] if settings.scale == "paper" else [])]
+
+    def translating():
+        pieces = "sentencepiece" if (data / "prepared" / "sentencepiece.model").is_file() else "subword_nmt"
+        return [Command(generate_command(binary, pair, average, options, pieces), output=output)]
+
+    title = f"translate {part} {name} {pair} seed {seed}"
+    steps.append(Step(title, translating, mark(folder / "steps", title), (average, binary), (output,), text_of, folder))
+    return steps
+
+
+# ---- score.sh ----------------------------------------------------------------------------------------------------
+def score(words):
+    if len(words) < 3:
+        raise InputError("give en-de or en-fr, base or big, and names of systems; -h explains")
+    pair, size, *names = words
+    settings = Settings()
+    settings.system(names[0], pair, size, settings.seed)
+    need("fairseq-posenc")
+    for name in names:
+        file = settings.translations(settings.system(name, pair, size, settings.seed), settings.set)
+        if not (settings.dry_run or file.is_file()):
+            raise InputError(f"no translations in {file}; make them with generate.sh")
+    json = variable("JSON", f"{pair}/{size}/scores-{settings.set}-seed{settings.seed}.json")
+    command = scoring(settings, pair, size, settings.seed, settings.set, names, json)
+    settings.run([Step("score", [command])], "score.sh")
+
+
+def scoring(settings, pair, size, seed, part, names, json):
+    """The command that scores systems against the baseline, which is the first where it is not among them."""
+    home = settings.home
+    words = ["fairseq-posenc", "score", "--ref", settings.raw(pair, part, pair.split("-")[1]).relative_to(home)]
+    # From the folder of the scale, so that the result's paths mean something elsewhere too.
+    return Command([*words, *hypotheses(settings, pair, size, seed, part, names), "--json", json], home)
+
+
+def hypotheses(settings, pair, size, seed, part, names):
+    """The words --name NAME --hyp FILE of systems, the baseline first."""
+    words = []
+    for name in sorted(dict.fromkeys(names), key=lambda name: name != BASELINE):
+        file = settings.translations(settings.system(name, pair, size, seed), part)
+        words += ["--name", name, "--hyp", file.relative_to(settings.home)]
+    return words
+
+
+# ---- joined.sh ---------------------------------------------------------------------------------------------------
+def joined(words):
+    if len(words) != 1:
+        raise InputError("give en-de or en-fr; -h explains")
+    settings = Settings()
+    settings.pair(words[0])
+    need("python", "fairseq-preprocess")
+    settings.binary(words[0])
+    part = settings.pair(words[0]) / "prepared" / f"bpe.test.{words[0].split('-')[0]}"
+    if not (settings.dry_run or part.is_file()):
+        raise InputError(f"no subwords in {part}; run prepare.sh {words[0]} again")
+    settings.run([joining(settings, words[0])], "joined.sh")
+
+
+def joining(settings, pair):
+    """The step that makes a test set of ever longer sentences."""
+    data, (source, target) = settings.pair(pair), pair.split("-")
+    folder = data / "joined"
+    commands = [Command(["rm", "-rf", folder]), Command(["mkdir", "-p", folder / "raw"])]
+    for language in (source, target):
+        for text, out in (("raw/test", "raw/test"), ("prepared/bpe.test", "bpe.test")):
+            words = python("examples.wmt14.corpus.joined", data / f"{text}.{language}", folder / f"{out}.{language}")
+            commands.append(Command(words))
+    words = ["fairseq-preprocess", "--source-lang", source, "--target-lang", target]
+    words += ["--srcdict", data / "binary" / f"dict.{source}.txt", "--tgtdict", data / "binary" / f"dict.{target}.txt"]
+    words += ["--testpref", folder / "bpe.test", "--destdir", folder / "binary.partial"]
+    commands.append(Command(words, messages=folder / "preprocess.log"))
+    commands.append(Command(["mv", folder / "binary.partial", folder / "binary"]))
+
+    def made_of():
+        texts = [sorted(data.glob(f)) for f in ("binary/dict.*.txt", "raw/test.*", "prepared/bpe.test.*")]
+        return cksum(*(path for paths in texts for path in paths))
+
+    title = f"joined test sentences of {pair}"
+    at = mark(data / "prepared" / "steps", title)
+    return Step(title, commands, at, (data / "binary",), (folder / "binary",), made_of, data / "prepared")
