@@ -4,8 +4,13 @@ import pytest
 import torch
 from torch.nn import functional as F
 
-from fairseq_posenc.attention.self_attention import CAUSAL, SelfAttention
+from fairseq_posenc.attention import computation
+from fairseq_posenc.attention.computation import Attending
+from fairseq_posenc.attention.keys import Keys
+from fairseq_posenc.attention.patterns import FULL, attention_pattern
+from fairseq_posenc.attention.self_attention import CAUSAL, SelfAttention, one_pass
 from fairseq_posenc.encodings import Stack, encoding_class, encoding_names
+from fairseq_posenc.encodings.positions import Positions
 from tests.attention.reference import DIM, HEADS, padded, random_text
 from tests.encodings.cases import CASES
 
@@ -87,3 +92,54 @@ def test_xpos_beyond_the_range_of_fp16_under_autocast(causal, need_weights):
             out = module(x, x, x, need_weights=need_weights, attn_mask=mask)[0]
     assert out.dtype == torch.float16
     torch.testing.assert_close(out.float(), expected, rtol=0, atol=3e-3)
+
+
+def calls_of_the_kernel(monkeypatch):
+    """A list that grows by the mask of every call of PyTorch's kernel."""
+    calls, kernel = [], F.scaled_dot_product_attention
+
+    def counted(*args, attn_mask=None, **options):
+        calls.append(attn_mask)
+        return kernel(*args, attn_mask=attn_mask, **options)
+
+    monkeypatch.setattr(F, "scaled_dot_product_attention", counted)
+    return calls
+
+
+def test_pieces_are_as_large_as_the_device_likes(monkeypatch):
+    """A GPU would wait for each of many small pieces."""
+    for device, sizes in (("cpu", computation.CPU), ("cuda", computation.GPU)):
+        attending = Attending(None, FULL, Keys(range(4)), None, 0.0, torch.device(device), None)
+        assert attending.sizes is sizes
+    calls = calls_of_the_kernel(monkeypatch)
+    module, x = attention("alibi", causal=True), torch.randn(4096, 1, DIM)
+    for sizes, least, most in ((computation.CPU, 4, 16), (computation.GPU, 1, 1)):
+        monkeypatch.setattr(computation, "CPU", sizes)
+        calls.clear()
+        with torch.no_grad():
+            module(x, x, x, need_weights=False, attn_mask=CAUSAL)
+        assert least <= len(calls) <= most
+
+
+@pytest.mark.parametrize("pattern", ["window:5", "blockwise:8", "full"])
+@pytest.mark.parametrize("name", ["none", "alibi", "t5"])
+def test_layers_share_masks(name, pattern, monkeypatch):
+    masks = calls_of_the_kernel(monkeypatch)
+    layers = [attention(name, causal=True) for _ in range(3)]
+    x = random_text(200, batch=1).float()
+    with torch.no_grad(), one_pass(layers, Positions.consecutive(0, 200, x.device)):
+        for layer in layers:
+            layer.attach(layers[0].position_encoding)
+            layer.use_pattern(attention_pattern(pattern))
+            layer(x, x, x, need_weights=False, attn_mask=CAUSAL)
+    calls = len(masks) // 3
+    assert calls > 0 and len(masks) == 3 * calls
+    for index, mask in enumerate(masks):
+        assert mask is masks[index % calls]
+
+
+@pytest.mark.parametrize("name", encoding_names())
+def test_nothing_that_other_libraries_would_round(name):
+    """Sharded data parallelism casts all buffers."""
+    encoding = attention(name, causal=True).position_encoding
+    assert not [buffer for buffer in encoding.buffers() if buffer.is_floating_point()]
