@@ -4,7 +4,6 @@ Memory stays linear in the length where no weights are asked for, in training to
 has (H, L, L) numbers for a long L, and slices are computed once more in the backward pass instead of being kept.
 """
 
-from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import partial
 
@@ -105,13 +104,12 @@ class Attending:
 
     def _numbers_a_query(self, q, q_columns, k_columns):
         """How many numbers a query adds to the memory that grows with queries x keys."""
-        if not self.fuses:
+        if not self.fuses or self._lacks_bias_gradient():
             return q.size(0) * q.size(1) * length_of(k_columns)
         if self._plain_causal(q_columns, k_columns):
             return 0
-        return (
-            (1 if self.keys.padding is None else q.size(0)) * (q.size(1) if self.biased else 1) * length_of(k_columns)
-        )
+        sentences = 1 if self.keys.padding is None else q.size(0)
+        return sentences * (q.size(1) if self.biased else 1) * length_of(k_columns)
 
     def _plain_causal(self, q_columns, k_columns):
         """Whether PyTorch's kernel makes the whole mask itself."""
@@ -137,7 +135,7 @@ class Attending:
         if self.recomputed or not self.fuses:
             compute = partial(self._rectangle, q_columns=q_columns, k_columns=k_columns, share=share)
             return checkpoint(compute, q, k, v, use_reentrant=False, preserve_rng_state=self.dropout > 0)
-        # Without a fused kernel's own work: only the mask.
+        # Not what a fused kernel computes: only what it is given.
         return self._rectangle(q, k, v, q_columns, k_columns, share, rebuild=True)
 
     def _lacks_bias_gradient(self):
@@ -176,18 +174,22 @@ class Attending:
 
     def _rectangle(self, q, k, v, q_columns, k_columns, share=True, rebuild=False):
         """These queries with these keys, all at once."""
-        # With one query there is nothing to fuse: at a step of beam search the plain products are faster.
-        if not self.plain or length_of(q_columns) == 1 or (self.dropout > 0 and self._lacks_bias_gradient()):
+        # With one query there is nothing to fuse: at a step of beam search the plain products are faster. So they are,
+        # where memory allows, than a backward pass that computes the weights once more.
+        lacks_gradient = self._lacks_bias_gradient()
+        if not self.plain or length_of(q_columns) == 1 or (lacks_gradient and not rebuild):
             return self._weighted(q, k, v, q_columns, k_columns, share)[0]
         if self.encoding is not None:
             q, k = self.encoding.decay(q, k, q_columns, k_columns)
         if self._plain_causal(q_columns, k_columns):
             return fused_attention(q, k, v, causal=True, dropout=self.dropout)
         mask = self._added(q_columns, k_columns, q.dtype, share)
-        attend = fused_attention_with_bias_gradient if self._lacks_bias_gradient() else fused_attention
-        build = partial(self._added, q_columns, k_columns, q.dtype, share)
-        with rebuilt_for_backward(mask, build) if rebuild and mask is not None else nullcontext():
-            return attend(q, k, v, mask, dropout=self.dropout)
+        if not rebuild or mask is None:
+            return fused_attention(q, k, v, mask, dropout=self.dropout)
+        with rebuilt_for_backward(mask, partial(self._added, q_columns, k_columns, q.dtype, share)):
+            if lacks_gradient:
+                return fused_attention_with_bias_gradient(q, k, v, mask)
+            return fused_attention(q, k, v, mask, dropout=self.dropout)
 
     def _weighted(self, q, k, v, q_columns, k_columns, share=True):
         """The same with plain products, which also return the weights."""

@@ -30,18 +30,12 @@ def fused_attention(q, k, v, mask=None, causal=False, dropout=0.0):
     return x.to(v.dtype)
 
 
-def fused_attention_with_bias_gradient(q, k, v, mask, dropout=0.0):
-    """fused_attention for a mask that needs a gradient, where the kernel has none; without dropout.
+def fused_attention_with_bias_gradient(q, k, v, mask):
+    """fused_attention for a mask that needs a gradient, where the kernel has none.
 
-    The backward pass computes the weights once more, for ROWS queries at a time.
+    The backward pass computes the weights once more: more time than plain products take, but no memory until then.
     """
-    if dropout:
-        raise ValueError(f"there is no dropout here, but it is {dropout}")
     return _BiasGradient.apply(q, k, v, mask)
-
-
-#: Queries of a slice in the backward pass: their weights stay in a CPU's caches.
-ROWS = 128
 
 
 class _BiasGradient(torch.autograd.Function):
@@ -52,24 +46,20 @@ class _BiasGradient(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx, grad):
-        q, k, v, mask = ctx.saved_tensors
-        wide = torch.promote_types(q.dtype, torch.float32)
+        *given, mask = ctx.saved_tensors
+        wide = torch.promote_types(given[0].dtype, torch.float32)
+        q, k, v, grad = (x.to(wide) for x in (*given, grad))
         scale = 1 / math.sqrt(q.size(-1))
-        (some_q, some_k, some_v, grad), dtypes = (x.to(wide) for x in (q, k, v, grad)), (q.dtype, k.dtype, v.dtype)
-        grad_q, grad_k, grad_v = (torch.zeros_like(x) for x in (some_q, some_k, some_v))
-        grad_mask = torch.empty_like(mask)
-        for start in range(0, q.size(2), ROWS):
-            rows = slice(start, start + ROWS)
-            scaled, grad_out = some_q[:, :, rows] * scale, grad[:, :, rows]
-            weights = torch.softmax((scaled @ some_k.transpose(-2, -1)).add_(mask[:, :, rows]), dim=-1)
-            grad_v += weights.transpose(-2, -1) @ grad_out
-            grad_weights = grad_out @ some_v.transpose(-2, -1)
-            inner = (grad_weights * weights).sum(dim=-1, keepdim=True)
-            grad_scores = grad_weights.sub_(inner).mul_(weights)
-            grad_q[:, :, rows] = (grad_scores @ some_k).mul_(scale)
-            grad_k += grad_scores.transpose(-2, -1) @ scaled
-            grad_mask[:, :, rows] = grad_scores.sum_to_size(mask[:, :, rows].shape)
-        return *(x.to(dtype) for x, dtype in zip((grad_q, grad_k, grad_v), dtypes)), grad_mask
+        q = q * scale
+        weights = torch.softmax((q @ k.transpose(-2, -1)).add_(mask), dim=-1)
+        grad_v = weights.transpose(-2, -1) @ grad
+        grad_weights = grad @ v.transpose(-2, -1)
+        inner = (grad_weights * weights).sum(dim=-1, keepdim=True)
+        grad_scores = grad_weights.sub_(inner).mul_(weights)
+        grad_q = (grad_scores @ k).mul_(scale)
+        grad_k = grad_scores.transpose(-2, -1) @ q
+        grads = (x.to(y.dtype) for x, y in zip((grad_q, grad_k, grad_v), given))
+        return *grads, grad_scores.sum_to_size(mask.shape).to(mask.dtype)
 
 
 @contextmanager

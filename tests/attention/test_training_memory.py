@@ -100,31 +100,24 @@ def test_gradients_of_slices(name, stack, recomputed, monkeypatch):
         module.position_encoding.eval()  # slices drop other distances
     module.use_pattern(attention_pattern(pattern))
     padding = padded(13, (13, 9), True) if left else None
-    with monkeypatch.context() as plain:
-        plain.setattr(computation, "fused_attention_with_bias_gradient", by_products)
-        expected = gradients(module, x, padding, causal)
+    expected = gradients(module, x, padding, causal)
     module.recomputed = recomputed
     monkeypatch.setattr(computation, "CPU", Sizes(whole=50, slice=100, keys=200))
     for found, gradient in zip(gradients(module, x, padding, causal), expected):
         torch.testing.assert_close(found, gradient, atol=1e-6, rtol=1e-6)
 
 
-def by_products(q, k, v, mask, dropout):
-    return computation.weighted_attention(q, k, v, mask, dropout)[0]
-
-
-@pytest.mark.parametrize("dtype, atol", [(torch.float64, 1e-12), (torch.float32, 1e-5), (torch.bfloat16, 5e-2)])
+@pytest.mark.parametrize("dtype, atol", [(torch.float64, 1e-6), (torch.float32, 1e-5), (torch.bfloat16, 5e-2)])
 @pytest.mark.parametrize("name", ["t5", "kerple-log", "kerple-power", "adaptive-t5"])
 def test_gradients_of_learned_biases(name, dtype, atol, monkeypatch):
-    """Of several slices of the backward pass, against autograd's own."""
-    monkeypatch.setattr("fairseq_posenc.attention.kernels.ROWS", 8)
+    """Of slices, whose backward pass is our own, against autograd's."""
     module = attention(name, dtype=dtype)
     module.position_encoding.eval()
     x, padding = text(21, dtype), padded(21, (21, 15), True)
-    found = gradients(module, x, padding, True)
-    monkeypatch.setattr(computation, "fused_attention_with_bias_gradient", by_products)
-    for gradient, expected in zip(found, gradients(module, x, padding, True)):
-        torch.testing.assert_close(gradient, expected, atol=atol, rtol=0.05 if dtype == torch.bfloat16 else 0)
+    expected = gradients(module, x, padding, True)
+    monkeypatch.setattr(computation, "CPU", Sizes(whole=50, slice=700, keys=1))
+    for found, gradient in zip(gradients(module, x, padding, True), expected):
+        torch.testing.assert_close(found, gradient, atol=atol, rtol=0.05 if dtype == torch.bfloat16 else 0)
 
 
 def test_slices_drop_the_same_again(monkeypatch):
