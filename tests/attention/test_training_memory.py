@@ -107,9 +107,9 @@ def test_gradients_of_slices(name, stack, recomputed, monkeypatch):
         torch.testing.assert_close(found, gradient, atol=1e-6, rtol=1e-6)
 
 
-@pytest.mark.parametrize("dtype, atol", [(torch.float64, 1e-6), (torch.float32, 1e-5), (torch.bfloat16, 5e-2)])
+@pytest.mark.parametrize("dtype, error", [(torch.float64, 1e-6), (torch.float32, 1e-5), (torch.bfloat16, 5e-2)])
 @pytest.mark.parametrize("name", ["t5", "kerple-log", "kerple-power", "adaptive-t5"])
-def test_gradients_of_learned_biases(name, dtype, atol, monkeypatch):
+def test_gradients_of_learned_biases(name, dtype, error, monkeypatch):
     """Of slices, whose backward pass is our own, against autograd's."""
     module = attention(name, dtype=dtype)
     module.position_encoding.eval()
@@ -117,7 +117,7 @@ def test_gradients_of_learned_biases(name, dtype, atol, monkeypatch):
     expected = gradients(module, x, padding, True)
     monkeypatch.setattr(computation, "CPU", Sizes(whole=50, slice=700, keys=1))
     for found, gradient in zip(gradients(module, x, padding, True), expected):
-        torch.testing.assert_close(found, gradient, atol=atol, rtol=0.05 if dtype == torch.bfloat16 else 0)
+        assert (found - gradient).norm() <= error * gradient.norm() + 1e-6
 
 
 def test_slices_drop_the_same_again(monkeypatch):
