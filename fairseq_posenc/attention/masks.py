@@ -65,15 +65,15 @@ class _Additive(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx, visible, bias, dtype):
-        given = visible if bias is None else bias
-        shape = given.shape if None in (visible, bias) else torch.broadcast_shapes(visible.shape, bias.shape)
+        given = [x for x in (visible, bias) if x is not None]
+        shape, device = torch.broadcast_shapes(*(x.shape for x in given)), given[0].device
         # Rows begin where fused kernels of GPUs can read them; otherwise these copy the mask at every call.
         width = -(-shape[-1] // ALIGNMENT) * ALIGNMENT
-        added = torch.empty(*shape[:-1], width, dtype=dtype, device=given.device)[..., : shape[-1]]
+        added = torch.empty(*shape[:-1], width, dtype=dtype, device=device)[..., : shape[-1]]
         if visible is None:
             added.copy_(bias)
         else:
-            zero = torch.zeros((), dtype=dtype, device=given.device)
+            zero = torch.zeros((), dtype=dtype, device=device)
             torch.where(visible, zero if bias is None else bias.to(dtype), zero - float("inf"), out=added)
         if bias is not None:
             ctx.bias_shape, ctx.bias_dtype = bias.shape, bias.dtype

@@ -27,9 +27,9 @@ def gradients(model, inputs):
     return {name: parameter.grad for name, parameter in model.named_parameters()}
 
 
-def assert_same(build, name, layers, inputs):
+def assert_same(build, name, layers, inputs, flag="--checkpoint-activations"):
     words = (*layers, *DROPOUT, *SHARING[name])
-    plain, checkpointed = (build(name.split()[0], *words, *flag) for flag in ((), ("--checkpoint-activations",)))
+    plain, checkpointed = (build(name.split()[0], *words, *flags) for flags in ((), (flag,)))
     expected, found = gradients(plain, inputs), gradients(checkpointed, inputs)
     assert list(found) == list(expected)
     for parameter, gradient in expected.items():
@@ -46,6 +46,11 @@ def test_translation_model(name):
 def test_language_model(name, pattern):
     layers = ("--decoder-layers", 3, "--attention-pattern", pattern)
     assert_same(build_small_lm, name, layers, {"src_tokens": text()})
+
+
+def test_offloaded_to_the_cpu():
+    layers = ("--encoder-layers", 3, "--decoder-layers", 3)
+    assert_same(build_small, "t5", layers, batch(), "--offload-activations")
 
 
 def test_passes_drop_differently():
