@@ -81,7 +81,9 @@ def cksum(*paths):
 
 
 def program(name):
-    """The path of a program: in PATH, or beside this Python."""
+    """The path of a program: in PATH, or beside this Python, which itself is meant by "python"."""
+    if name == "python":
+        return sys.executable
     return shutil.which(name) or shutil.which(name, path=str(Path(sys.executable).parent))
 
 
