@@ -6,7 +6,6 @@ baseline by paired bootstrap) is that of the seed that shows least.
 """
 
 import argparse
-import csv
 import json
 import statistics
 from pathlib import Path
@@ -14,6 +13,7 @@ from pathlib import Path
 from examples.common import grid, moses
 from examples.common.command_line import positive, run_main
 from examples.common.training_log import training_facts
+from examples.common.variables import read_table
 from examples.wmt14 import table_text
 from fairseq_posenc.errors import InputError
 from fairseq_posenc.provenance import check_json_target, provenance, write_json
@@ -28,15 +28,6 @@ from fairseq_posenc.scoring.tokenized_bleu import (
 )
 
 AVERAGED = ("bleu", "chrf++", "tokenized_bleu", "official_bleu", "words_per_second", "training_minutes")
-
-
-def read_rows(path):
-    """The rows of a table file, a dict each; "-" is None."""
-    with open(path, encoding="utf-8", newline="") as file:
-        return [
-            {key: None if cell == "-" else cell for key, cell in row.items()}
-            for row in csv.DictReader(file, delimiter="\t")
-        ]
 
 
 class Pair:
@@ -121,8 +112,8 @@ def weakest(signs):
 
 def collect(args):
     """The record of the table."""
-    rows = [row for row in read_rows(args.rows) if args.only is None or row["name"] in args.only]
-    papers = {(row["name"], row["pair"]): row for row in read_rows(args.paper)} if args.paper else {}
+    rows = [row for row in read_table(args.rows) if args.only is None or row["name"] in args.only]
+    papers = {(row["name"], row["pair"]): row for row in read_table(args.paper)} if args.paper else {}
     pairs = {}
     for name in args.pairs:
         pair = Pair(name, args)

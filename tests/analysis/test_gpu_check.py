@@ -13,7 +13,9 @@ import torch
 from fairseq_posenc.analysis.gpu_check import PARTS
 from fairseq_posenc.analysis.gpu_check.cases import batch, build, sizes_of
 from fairseq_posenc.analysis.gpu_check.kernels import kernels_of
+from fairseq_posenc.analysis.gpu_check.lengths import kept
 from fairseq_posenc.analysis.gpu_check.parity import relative_errors
+from fairseq_posenc.attention import computation
 from fairseq_posenc.cli import main
 from fairseq_posenc.encodings import encoding_class, encoding_names
 
@@ -25,6 +27,18 @@ def check(out, *words):
     """(exit status, JSON) of a check without the trainings."""
     status = main(["gpu-check", "--json", str(out), *words])
     return status, json.loads(out.read_text())
+
+
+def test_what_is_kept_in_slices_counts(monkeypatch):
+    """What slices keep for their backward pass is seen: queries, keys and values, but nothing for pairs of tokens."""
+    length = 256
+    model = build(CPU, "alibi", "full", dim=CPU.wide, layers=1, length=length)
+    (text,) = batch(CPU, "full", length, texts=1)[0]
+    whole = kept(model, text)
+    monkeypatch.setattr(computation, "CPU", computation.Sizes(whole=1, slice=2**14, keys=1))
+    slices = kept(model, text)
+    added = 4 * CPU.heads * length * length
+    assert whole - added <= slices < whole - added / 2
 
 
 def test_all_parts_but_training(tmp_path, capsys, monkeypatch):

@@ -2,9 +2,8 @@
 
 import pytest
 import torch
-from torch.multiprocessing.reductions import StorageWeakRef
-from torch.utils._python_dispatch import TorchDispatchMode
 
+from fairseq_posenc.analysis.live_memory import LiveMemory
 from fairseq_posenc.attention import computation
 from fairseq_posenc.attention.computation import Sizes
 from fairseq_posenc.attention.patterns import attention_pattern
@@ -32,24 +31,6 @@ def text(length, dtype=torch.float32):
     return torch.randn(length, 2, DIM, generator=torch.Generator().manual_seed(2)).to(dtype).requires_grad_()
 
 
-class Large(TorchDispatchMode):
-    """Keeps track of the memory of all tensors of ``least`` numbers or more."""
-
-    def __init__(self, least):
-        super().__init__()
-        self.least, self.seen = least, []
-
-    def __torch_dispatch__(self, function, types, args=(), kwargs=None):
-        out = function(*args, **(kwargs or {}))
-        for tensor in out if isinstance(out, (tuple, list)) else (out,):
-            if isinstance(tensor, torch.Tensor) and tensor.numel() >= self.least:
-                self.seen.append(StorageWeakRef(tensor.untyped_storage()))
-        return out
-
-    def alive(self):
-        return [ref for ref in self.seen if not ref.expired()]
-
-
 @pytest.mark.parametrize("left", [False, True], ids=["unpadded", "padded"])
 @pytest.mark.parametrize("dropout", [0.0, 0.1])
 @pytest.mark.parametrize("causal", [True, False], ids=["causal", "encoder"])
@@ -62,7 +43,7 @@ def test_slices_keep_nothing_for_pairs_of_tokens(name, causal, dropout, left, mo
     padding = padded(LENGTH, (LENGTH, LENGTH - 9), True) if left else None
     mask = CAUSAL if causal else None
     # Queries, keys and values have 2 LENGTH DIM numbers, which is less.
-    with Large(rows // 2 * HEADS * LENGTH) as large:
+    with LiveMemory(rows // 2 * HEADS * LENGTH) as large:
         out = module(x, x, x, padding, need_weights=False, attn_mask=mask)[0]
         assert not large.alive()
         out.sum().backward()

@@ -168,7 +168,7 @@ def test_a_table_from_files(home, tmp_path, capsys):
 def test_the_papers_marks_stand_beside_its_figures():
     paper = {
         ("x", row["pair"]): row
-        for row in table.read_rows(WMT14 / "paper" / "table2.tsv")
+        for row in table.read_table(WMT14 / "paper" / "table2.tsv")
         if row["name"] == "posnet-embed"
     }
     system = {"name": "posnet-embed", "bleu": 1.0, "paper": paper["x", "en-fr"]}

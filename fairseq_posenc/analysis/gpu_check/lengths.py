@@ -6,6 +6,7 @@ import time
 import torch
 
 from fairseq_posenc.analysis.gpu_check.cases import batch, build, moved
+from fairseq_posenc.analysis.live_memory import LiveMemory
 
 TITLE = "lengths: one decoder layer in fp16, forward and backward, one text"
 ROUNDS = 3
@@ -44,19 +45,9 @@ def measured(sizes, system, length):
 
 def kept(model, text):
     """Bytes that a forward pass keeps for the backward pass, without the parameters."""
-    own = {parameter.untyped_storage().data_ptr() for parameter in model.parameters()}
-    storages = {}
-
-    def pack(x):
-        storage = x.untyped_storage()
-        if storage.data_ptr() not in own:
-            storages[storage.data_ptr()] = storage.nbytes()
-        return x
-
-    with torch.autograd.graph.saved_tensors_hooks(pack, lambda x: x):
-        held = model.decoder(text, features_only=True)  # while it lives, no storage takes another's place
-    del held
-    return sum(storages.values())
+    with LiveMemory() as memory:
+        held = model.decoder(text, features_only=True)[0]
+    return sum(memory.alive(without=(held, *model.parameters())))
 
 
 def line(row):
