@@ -10,7 +10,7 @@ from fairseq_posenc.analysis.attention_scores import attention_scores, layer_inp
 from fairseq_posenc.analysis.language_model import load_model, read_text
 from fairseq_posenc.attention.self_attention import CAUSAL
 from fairseq_posenc.encodings import encoding_names
-from tests.encodings.cases import CASES
+from tests.support.encodings import CASES
 
 LENGTH = 11
 
@@ -55,9 +55,9 @@ PATTERNS = {
 @pytest.mark.parametrize("encoding", encoding_names())
 @pytest.mark.parametrize("pattern", PATTERNS)
 @torch.no_grad()
-def test_scores_are_the_formulas(encoding, pattern, checkpoint, data, monkeypatch):
-    text = read_text(data, "test")
-    loaded, inputs = load_model(checkpoint(encoding), text), text.inputs[None, :LENGTH]
+def test_scores_are_the_formulas(encoding, pattern, lm_checkpoint, lm_data, monkeypatch):
+    text = read_text(lm_data, "test")
+    loaded, inputs = load_model(lm_checkpoint(encoding), text), text.inputs[None, :LENGTH]
     loaded.use_pattern(pattern)
     expected = naive_scores(loaded, inputs, PATTERNS[pattern])
     for size in (2**24, 2 * 3 * LENGTH):  # all queries at once, and three at a time
@@ -76,9 +76,9 @@ def test_scores_are_the_formulas(encoding, pattern, checkpoint, data, monkeypatc
 
 @pytest.mark.parametrize("pattern", PATTERNS)
 @torch.no_grad()
-def test_weights_are_those_of_the_model(pattern, checkpoint, data):
-    text = read_text(data, "test")
-    loaded, inputs = load_model(checkpoint("xpos"), text), text.inputs[: 2 * LENGTH].view(2, LENGTH)
+def test_weights_are_those_of_the_model(pattern, lm_checkpoint, lm_data):
+    text = read_text(lm_data, "test")
+    loaded, inputs = load_model(lm_checkpoint("xpos"), text), text.inputs[: 2 * LENGTH].view(2, LENGTH)
     loaded.use_pattern(pattern)
     parts = list(attention_scores(loaded, inputs))
     assert [part.layer for part in parts] == [0, 1]

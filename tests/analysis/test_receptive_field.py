@@ -56,10 +56,10 @@ def slow_shares(loaded, inputs, target, step=1e-5):
     ("encoding", "flags", "pattern"),
     [("xpos", [], "full"), ("posnet-embed", [], "window:3"), ("alibi", ADAPTIVE, "blockwise:4")],
 )
-def test_gradients_are_differences(encoding, flags, pattern, checkpoint, data):
-    text = read_text(data, "test")
+def test_gradients_are_differences(encoding, flags, pattern, lm_checkpoint, lm_data):
+    text = read_text(lm_data, "test")
     # Not fairseq's gelu, which computes in fp32 at most.
-    loaded = load_model(checkpoint(encoding, *flags, "--activation-fn", "relu"), text)
+    loaded = load_model(lm_checkpoint(encoding, *flags, "--activation-fn", "relu"), text)
     loaded.use_pattern(pattern)
     loaded.model.double()
     inputs, targets = text.inputs[:14].view(2, 7), text.tokens[[6, 13]]
@@ -84,12 +84,12 @@ def test_empirical_field():
 
 
 @pytest.mark.parametrize("encoding", ["xpos", "t5", "none"])
-def test_no_token_beyond_the_window_counts(encoding, checkpoint, data, tmp_path):
+def test_no_token_beyond_the_window_counts(encoding, lm_checkpoint, lm_data, tmp_path):
     """ERF <= w x layers; the gradient is exactly 0 there, and not within reach."""
-    text, out = read_text(data, "test"), tmp_path / "out.json"
-    path = checkpoint(encoding)
+    text, out = read_text(lm_data, "test"), tmp_path / "out.json"
+    path = lm_checkpoint(encoding)
     words = ["--patterns", "window:1,window:4,window:9,blockwise:8", "--lengths", "40", "--segments", "7"]
-    assert main(["receptive-field", str(data), "--path", path, *words, "--json", str(out)]) == 0
+    assert main(["receptive-field", str(lm_data), "--path", path, *words, "--json", str(out)]) == 0
     cells = json.loads(out.read_text())["cells"]
     assert [cell["theoretical"] for cell in cells] == [2, 8, 18, 12]
     assert all(1 <= cell["erf"] <= cell["theoretical"] for cell in cells) and cells[2]["erf"] > 9
@@ -109,9 +109,9 @@ def test_theoretical_field():
 
 @pytest.mark.parametrize("pattern", PATTERNS)
 @torch.no_grad()
-def test_attention_distance_is_a_loop(pattern, checkpoint, data):
-    text = read_text(data, "test")
-    loaded = load_model(checkpoint("kerple-log"), text)
+def test_attention_distance_is_a_loop(pattern, lm_checkpoint, lm_data):
+    text = read_text(lm_data, "test")
+    loaded = load_model(lm_checkpoint("kerple-log"), text)
     loaded.use_pattern(pattern)
     inputs = text.inputs[:22].view(2, 11)
     expected = torch.zeros(2, 2, dtype=torch.float64)
@@ -125,14 +125,14 @@ def test_attention_distance_is_a_loop(pattern, checkpoint, data):
     torch.testing.assert_close(attention_distances(loaded, inputs), expected, atol=1e-4, rtol=1e-4)
 
 
-def test_command(checkpoint, data, tmp_path, capsys):
+def test_command(lm_checkpoint, lm_data, tmp_path, capsys):
     """The segments of protocol last-token, in batches; the mean over them first, then the field."""
-    out, paths = tmp_path / "out.json", [checkpoint("alibi"), checkpoint("rope")]
+    out, paths = tmp_path / "out.json", [lm_checkpoint("alibi"), lm_checkpoint("rope")]
     words = ["--names", "alibi", "rope", "--lengths", "12,30", "--segments", "5", "--seed", "4", "--max-tokens", "70"]
-    assert main(["receptive-field", str(data), "--path", *paths, *words, "--json", str(out)]) == 0
+    assert main(["receptive-field", str(lm_data), "--path", *paths, *words, "--json", str(out)]) == 0
     record = json.loads(out.read_text())
     assert record["kind"] == "receptive-field" and len(record["cells"]) == 4
-    text = read_text(data, "test")
+    text = read_text(lm_data, "test")
     loaded = load_model(paths[1], text)
     cell = record["cells"][3]
     assert (cell["name"], cell["length"], cell["segments"], cell["theoretical"]) == ("rope", 30, 5, None)
@@ -200,8 +200,12 @@ def test_fits_of_sandwich_are_those_of_the_paper(tmp_path):
         (["--closed-form", "--dims", "64,7"], "--sandwich-dim must be even and at least 2, but is 7"),
     ],
 )
-def test_mistakes_end_in_one_line(words, message, checkpoint, data, tmp_path, capsys):
-    real = {"DATA": lambda: str(data), "alibi": lambda: checkpoint("alibi"), "learned": lambda: checkpoint("learned")}
+def test_mistakes_end_in_one_line(words, message, lm_checkpoint, lm_data, tmp_path, capsys):
+    real = {
+        "DATA": lambda: str(lm_data),
+        "alibi": lambda: lm_checkpoint("alibi"),
+        "learned": lambda: lm_checkpoint("learned"),
+    }
     words = [real[word]() if word in real else word for word in words]
     status = main(["receptive-field", *words, "--json", str(tmp_path / "out.json")])
     error = capsys.readouterr().err

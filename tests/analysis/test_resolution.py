@@ -37,12 +37,12 @@ def slow_expectation(loaded, text, length, starts, visible):
 @pytest.mark.parametrize("pattern", PATTERNS)
 @pytest.mark.parametrize("encoding", ["xpos", "alibi", "shaw", "sinusoidal"])
 @torch.no_grad()
-def test_command_is_the_slow_way(encoding, pattern, checkpoint, data, tmp_path):
-    path, out = checkpoint(encoding), tmp_path / "out.json"
+def test_command_is_the_slow_way(encoding, pattern, lm_checkpoint, lm_data, tmp_path):
+    path, out = lm_checkpoint(encoding), tmp_path / "out.json"
     words = ["--lengths", "10,13", "--texts", "3", "--patterns", pattern, "--json", str(out), "--names", "mine"]
-    assert main(["resolution", str(data), "--path", path, *words]) == 0
+    assert main(["resolution", str(lm_data), "--path", path, *words]) == 0
     record = json.loads(out.read_text())
-    text = read_text(data, "test")
+    text = read_text(lm_data, "test")
     loaded = load_model(path, text)
     loaded.use_pattern(pattern)
     assert [(cell["length"], cell["pattern"], cell["texts"]) for cell in record["cells"]] == [
@@ -75,9 +75,9 @@ def test_resolution_of_known_curves():
     assert both.tolist() == pytest.approx([float(falling), float(rising)])
 
 
-def test_a_pattern_that_hides_nothing_changes_nothing(checkpoint, data):
-    text = read_text(data, "test")
-    loaded = load_model(checkpoint("xpos"), text)
+def test_a_pattern_that_hides_nothing_changes_nothing(lm_checkpoint, lm_data):
+    text = read_text(lm_data, "test")
+    loaded = load_model(lm_checkpoint("xpos"), text)
     full = expected_scores(loaded, text, 12, 2)
     loaded.use_pattern("blockwise:12")
     torch.testing.assert_close(expected_scores(loaded, text, 12, 2), full, atol=1e-5, rtol=1e-5)
@@ -143,16 +143,20 @@ def test_pieces_are_spread_over_the_text():
         (["--closed-form", "--lengths", "9,9"], "9 is given twice"),
     ],
 )
-def test_mistakes_end_in_one_line(words, message, checkpoint, data, tmp_path, capsys):
-    real = {"DATA": lambda: str(data), "alibi": lambda: checkpoint("alibi"), "learned": lambda: checkpoint("learned")}
+def test_mistakes_end_in_one_line(words, message, lm_checkpoint, lm_data, tmp_path, capsys):
+    real = {
+        "DATA": lambda: str(lm_data),
+        "alibi": lambda: lm_checkpoint("alibi"),
+        "learned": lambda: lm_checkpoint("learned"),
+    }
     words = [real[word]() if word in real else word for word in words]
     assert main(["resolution", *words, "--json", str(tmp_path / "out.json")]) == 2
     error = capsys.readouterr().err
     assert message in error and error.count("\n") == 1 and not (tmp_path / "out.json").exists()
 
 
-def test_stock_models_have_no_scores(checkpoint, data, tmp_path, capsys):
-    path = checkpoint("sinusoidal", arch="transformer_lm_gpt")
-    words = [str(data), "--path", path, "--lengths", "8", "--json", str(tmp_path / "out.json")]
+def test_stock_models_have_no_scores(lm_checkpoint, lm_data, tmp_path, capsys):
+    path = lm_checkpoint("sinusoidal", arch="transformer_lm_gpt")
+    words = [str(lm_data), "--path", path, "--lengths", "8", "--json", str(tmp_path / "out.json")]
     assert main(["resolution", *words]) == 2
     assert "is a model of stock fairseq" in capsys.readouterr().err

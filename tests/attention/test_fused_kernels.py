@@ -11,8 +11,8 @@ from fairseq_posenc.attention.patterns import FULL, attention_pattern
 from fairseq_posenc.attention.self_attention import CAUSAL, SelfAttention, one_pass
 from fairseq_posenc.encodings import Stack, encoding_class, encoding_names
 from fairseq_posenc.encodings.positions import Positions
-from tests.attention.reference import DIM, HEADS, padded, random_text
-from tests.encodings.cases import CASES
+from tests.support.attention import DIM, HEADS, padded, random_text
+from tests.support.encodings import CASES
 
 BIASES = [name for name in encoding_names() if encoding_class(name).overrides("bias")]
 HALF = [torch.float16, torch.bfloat16]

@@ -12,7 +12,7 @@ from fairseq_posenc.attention.patterns import FULL, Blockwise, Window, attention
 from fairseq_posenc.attention.self_attention import CAUSAL, SelfAttention
 from fairseq_posenc.encodings import Stack, encoding_class
 from fairseq_posenc.errors import InputError
-from tests.attention.reference import DIM, ENCODINGS, HEADS, dense, padded, random_text, sees, self_attention
+from tests.support.attention import DIM, ENCODINGS, HEADS, dense, padded, random_text, sees, self_attention
 
 #: Hooks compute in fp32 what follows from positions, and round it differently for queries and keys of another number.
 ATOL = 1e-7

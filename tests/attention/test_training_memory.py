@@ -9,8 +9,8 @@ from fairseq_posenc.attention.computation import Sizes
 from fairseq_posenc.attention.patterns import attention_pattern
 from fairseq_posenc.attention.self_attention import CAUSAL, SelfAttention
 from fairseq_posenc.encodings import Stack, encoding_class
-from tests.attention.reference import DIM, ENCODINGS, HEADS, padded
-from tests.encodings.cases import CASES
+from tests.support.attention import DIM, ENCODINGS, HEADS, padded
+from tests.support.encodings import CASES
 
 LENGTH = 256
 

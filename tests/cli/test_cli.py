@@ -32,8 +32,7 @@ def test_list_json_is_what_encodings_say(capsys):
     for name, row in rows.items():
         encoding = encoding_class(name)
         assert row["translation_invariant"] == encoding.translation_invariant
-        assert row["causal_only"] == encoding.causal_only
-        assert [option["flag"] for option in row["options"]] == [flag.name for flag in encoding.flags.values()]
+        assert [shown["flag"] for shown in row["options"]] == [option.flag for option in encoding.options().values()]
     assert rows["posnet-embed"]["learned_parameters"] and not rows["sinusoidal"]["learned_parameters"]
     assert rows["none"]["acts_on"] == [] and rows["learned"]["acts_on"] == ["embeddings"]
     assert rows["shaw"]["acts_on"] == ["scores", "values"] and rows["rope"]["acts_on"] == ["queries and keys"]

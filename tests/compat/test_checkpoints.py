@@ -11,7 +11,8 @@ from fractions import Fraction
 import pytest
 import torch
 from omegaconf import DictConfig, ListConfig, OmegaConf, nodes
-from stock_commands import fairseq, succeeded
+
+from tests.support.commands import fairseq, succeeded
 
 fairseq_meters = pytest.importorskip("fairseq.logging.meters")
 
@@ -109,13 +110,13 @@ def test_meters_of_fairseq_0_8_load_as_those_of_today(meters_of_fairseq_0_8, tmp
     assert loaded["train_loss"].avg == 3.0
 
 
-def test_a_checkpoint_saved_again_translates(data, checkpoint, tmp_path):
+def test_a_checkpoint_saved_again_translates(stock_data, stock_checkpoint, tmp_path):
     """fairseq's loader makes a DictConfig of ``cfg``; scripts that average or prune write it back so."""
-    state = load_checkpoint_to_cpu(str(checkpoint))
+    state = load_checkpoint_to_cpu(str(stock_checkpoint))
     assert isinstance(state["cfg"], DictConfig)
     torch.save(state, tmp_path / "again.pt")
     options = ("--beam", "1", "--max-len-b", "15", "--batch-size", "20", "--quiet")
-    succeeded(fairseq("generate", data, "--path", tmp_path / "again.pt", *options))
+    succeeded(fairseq("generate", stock_data, "--path", tmp_path / "again.pt", *options))
 
 
 class Calls:
@@ -153,12 +154,12 @@ def test_nothing_else_loads(kind, tmp_path, monkeypatch):
     assert not pathlib.Path("ran").exists()
 
 
-def test_the_cure_for_foreign_types_works(data, checkpoint, tmp_path):
+def test_the_cure_for_foreign_types_works(stock_data, stock_checkpoint, tmp_path):
     """It is taken from the message itself."""
-    state = torch.load(checkpoint, weights_only=False)
+    state = torch.load(stock_checkpoint, weights_only=False)
     state["extra_state"]["share"] = Fraction(1, 3)
     torch.save(state, tmp_path / "foreign.pt")
-    command = ("generate", data, "--path", tmp_path / "foreign.pt", "--beam", "1", "--max-len-b", "5", "--quiet")
+    command = ("generate", stock_data, "--path", tmp_path / "foreign.pt", "--beam", "1", "--max-len-b", "5", "--quiet")
     refused = fairseq(*command)
     assert refused.returncode == 2
     assert "foreign.pt holds an object of fractions.Fraction" in refused.stderr

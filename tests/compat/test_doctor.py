@@ -3,9 +3,8 @@
 import json
 import sys
 
-from stock_commands import BIN, python, run, succeeded
-
 import fairseq_compat
+from tests.support.commands import BIN, python, run, succeeded
 
 
 def doctor(*options, **variables):

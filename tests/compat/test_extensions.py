@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 import torch
-from stock_commands import TINY, TRAINING, fairseq, run, succeeded
+
+from tests.support.commands import TINY, TRAINING, fairseq, run, succeeded
 
 SCRIPT = Path(__file__).resolve().parents[2] / "scripts" / "build_extensions.py"
 
@@ -27,10 +28,10 @@ def test_the_way_from_one_sentence_to_another():
 
 @built("libnat")
 @pytest.mark.parametrize("model", ["insertion", "levenshtein"])
-def test_transformers_that_insert_and_delete_words(model, data, tmp_path):
+def test_transformers_that_insert_and_delete_words(model, stock_data, tmp_path):
     task = ("--task", "translation_lev", "--criterion", "nat_loss", "--noise", "random_delete")
     options = (*TINY, *TRAINING, "--share-all-embeddings", "--max-update", "2", "--save-dir", tmp_path)
-    joint = prepare_joint(data, tmp_path)
+    joint = prepare_joint(stock_data, tmp_path)
     succeeded(fairseq("train", joint, "--arch", f"{model}_transformer", *task, *options))
     decoding = ("--path", tmp_path / "checkpoint_last.pt", "--task", "translation_lev", "--iter-decode-max-iter", "3")
     result = succeeded(fairseq("generate", joint, *decoding, "--beam", "1"))

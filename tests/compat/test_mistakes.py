@@ -4,9 +4,9 @@ import re
 import sys
 
 import pytest
-from stock_commands import TRANSLATION, fairseq, run, succeeded, write_corpus
 
 from fairseq_compat.mistakes import explain
+from tests.support.commands import TRANSLATION, fairseq, refused, run, succeeded, write_corpus
 
 PLUGIN = """
 from fairseq.models import register_model_architecture
@@ -27,15 +27,6 @@ def bug(args):
 """
 
 
-def one_line(process, command):
-    """The error line of a process that must print nothing else of the error."""
-    assert process.returncode == 2, process.stderr
-    assert "Traceback" not in process.stderr
-    (line,) = [line for line in process.stderr.splitlines() if "error:" in line]
-    assert line.startswith(f"fairseq-{command}: error: ")
-    return line
-
-
 @pytest.fixture(scope="module")
 def plugin(tmp_path_factory):
     directory = tmp_path_factory.mktemp("plugin") / "bad_plugin"
@@ -48,75 +39,78 @@ def train_with(plugin, arch, data, **variables):
     return fairseq("train", data, "--user-dir", plugin, "--arch", arch, "--max-tokens", "100", **variables)
 
 
-def test_an_error_that_says_it_is_one_line(plugin, data):
-    line = one_line(train_with(plugin, "bad_value", data), "train")
+def test_an_error_that_says_it_is_refused(plugin, stock_data):
+    line = refused(train_with(plugin, "bad_value", stock_data), "train")
     assert line.endswith("--depth is -1, but must be at least 0; leave it out for the default")
 
 
-def test_the_traceback_is_there_on_demand(plugin, data):
-    result = train_with(plugin, "bad_value", data, FAIRSEQ_COMPAT_TRACEBACK="1")
+def test_the_traceback_is_there_on_demand(plugin, stock_data):
+    result = train_with(plugin, "bad_value", stock_data, FAIRSEQ_COMPAT_TRACEBACK="1")
     assert result.returncode == 1
     assert "Traceback" in result.stderr
 
 
-def test_a_bug_keeps_its_traceback(plugin, data):
-    result = train_with(plugin, "bug", data)
+def test_a_bug_keeps_its_traceback(plugin, stock_data):
+    result = train_with(plugin, "bug", stock_data)
     assert result.returncode == 1
     assert "Traceback" in result.stderr
 
 
 def test_python_m_prints_one_line_too(tmp_path):
     result = run(sys.executable, "-m", "fairseq_cli.train", tmp_path / "nowhere", *TRANSLATION)
-    assert "nowhere" in one_line(result, "train")
+    assert "nowhere" in refused(result, "train")
 
 
-def test_missing_split(data, checkpoint):
-    line = one_line(fairseq("generate", data, "--path", checkpoint, "--gen-subset", "test2"), "generate")
+def test_missing_split(stock_data, stock_checkpoint):
+    line = refused(fairseq("generate", stock_data, "--path", stock_checkpoint, "--gen-subset", "test2"), "generate")
     assert "no data for split 'test2'" in line
     assert "fairseq-preprocess" in line
 
 
 def test_directory_without_data(tmp_path):
-    assert "make them with fairseq-preprocess" in one_line(fairseq("train", tmp_path, *TRANSLATION), "train")
+    assert "make them with fairseq-preprocess" in refused(fairseq("train", tmp_path, *TRANSLATION), "train")
 
 
-def test_missing_model(data):
-    assert "nowhere.pt" in one_line(fairseq("generate", data, "--path", "nowhere.pt"), "generate")
+def test_missing_model(stock_data):
+    assert "nowhere.pt" in refused(fairseq("generate", stock_data, "--path", "nowhere.pt"), "generate")
 
 
 @pytest.mark.parametrize("size", [0, 5000, 100000])
-def test_part_of_a_checkpoint_is_refused(size, checkpoint, tmp_path):
+def test_part_of_a_checkpoint_is_refused(size, stock_checkpoint, tmp_path):
     """PyTorch's error depends on where the file was cut."""
     import fairseq.checkpoint_utils
 
     part = tmp_path / "part.pt"
-    part.write_bytes(checkpoint.read_bytes()[:size])
+    part.write_bytes(stock_checkpoint.read_bytes()[:size])
     with pytest.raises(RuntimeError, match=r"part\.pt is not a complete checkpoint"):
         fairseq.checkpoint_utils.load_checkpoint_to_cpu(str(part))
 
 
-def test_half_a_checkpoint_is_named_and_left_alone(data, checkpoint, tmp_path):
+def test_half_a_checkpoint_is_named_and_left_alone(stock_data, stock_checkpoint, tmp_path):
     half = tmp_path / "checkpoint_last.pt"
-    half.write_bytes(checkpoint.read_bytes()[:5000])
-    line = one_line(fairseq("train", data, *TRANSLATION, "--save-dir", tmp_path), "train")
+    half.write_bytes(stock_checkpoint.read_bytes()[:5000])
+    line = refused(fairseq("train", stock_data, *TRANSLATION, "--save-dir", tmp_path), "train")
     assert f"{half} is not a complete checkpoint" in line
     assert [file.name for file in tmp_path.iterdir()] == ["checkpoint_last.pt"]
     assert half.stat().st_size == 5000
 
 
-def test_data_with_another_dictionary(checkpoint, tmp_path):
+def test_data_with_another_dictionary(stock_checkpoint, tmp_path):
     write_corpus(tmp_path, {"test": 5})
     options = ("-s", "src", "-t", "tgt", "--trainpref", "test", "--testpref", "test", "--destdir", "other")
     succeeded(fairseq("preprocess", *options, cwd=tmp_path))
-    line = one_line(fairseq("generate", tmp_path / "other", "--path", checkpoint), "generate")
+    line = refused(fairseq("generate", tmp_path / "other", "--path", stock_checkpoint), "generate")
     assert "the checkpoint's dictionary has 40 types but the data's has" in line
 
 
-def test_samples_beyond_the_positions(data, checkpoint, tmp_path):
+def test_samples_beyond_the_positions(stock_data, stock_checkpoint, tmp_path):
     """Those of a training set are left out by fairseq with a warning."""
     limits = ("--max-source-positions", "6")
-    for command, *options in (("train", *TRANSLATION, "--save-dir", tmp_path), ("generate", "--path", checkpoint)):
-        line = one_line(fairseq(command, data, *options, *limits), command)
+    for command, *options in (
+        ("train", *TRANSLATION, "--save-dir", tmp_path),
+        ("generate", "--path", stock_checkpoint),
+    ):
+        line = refused(fairseq(command, stock_data, *options, *limits), command)
         assert re.search(r"sample \d+ has \d+ source tokens where at most 6 fit; shorten it", line), line
         assert "--skip-invalid-size-inputs-valid-test" in line
 
@@ -127,18 +121,18 @@ def test_a_text_beyond_the_positions():
     assert explain(error).endswith("leave such samples out with --skip-it")
 
 
-def test_a_text_that_is_not_utf8(data, checkpoint, tmp_path):
+def test_a_text_that_is_not_utf8(stock_data, stock_checkpoint, tmp_path):
     (tmp_path / "latin.src").write_bytes(b"w1 w2\nw3 caf\xe9\n")
-    words = ("--path", checkpoint, "--input", tmp_path / "latin.src")
-    line = one_line(fairseq("interactive", data, *words), "interactive")
+    words = ("--path", stock_checkpoint, "--input", tmp_path / "latin.src")
+    line = refused(fairseq("interactive", stock_data, *words), "interactive")
     assert line.endswith("latin.src is not UTF-8: byte 0xe9 in line 2; convert it, for example with iconv")
     words = ("--only-source", "--trainpref", tmp_path / "latin.src", "--destdir", tmp_path / "out")
-    line = one_line(fairseq("preprocess", *words), "preprocess")
+    line = refused(fairseq("preprocess", *words), "preprocess")
     assert "a text is not UTF-8: byte 0xe9 at byte 13 of what was read" in line
 
 
-def test_a_directory_as_a_file(data, checkpoint, tmp_path):
-    line = one_line(fairseq("interactive", data, "--path", checkpoint, "--input", tmp_path), "interactive")
+def test_a_directory_as_a_file(stock_data, stock_checkpoint, tmp_path):
+    line = refused(fairseq("interactive", stock_data, "--path", stock_checkpoint, "--input", tmp_path), "interactive")
     assert line.endswith(f"{tmp_path} is a directory; give a file")
 
 
@@ -148,7 +142,7 @@ def test_a_file_that_may_not_be_read():
 
 def test_score_without_its_file(tmp_path):
     result = fairseq("score", "-s", tmp_path / "none", "-r", tmp_path / "none")
-    assert "System output file" in one_line(result, "score")
+    assert "System output file" in refused(result, "score")
 
 
 @pytest.mark.parametrize(
@@ -164,7 +158,7 @@ def test_score_without_its_file(tmp_path):
 )
 def test_precisions_that_contradict_each_other(flags, told, tmp_path):
     """Refused before there is any data."""
-    assert told in one_line(fairseq("train", tmp_path / "nowhere", *TRANSLATION, *flags.split()), "train")
+    assert told in refused(fairseq("train", tmp_path / "nowhere", *TRANSLATION, *flags.split()), "train")
 
 
 def test_hydra_train_in_two_precisions(tmp_path):
@@ -176,7 +170,7 @@ def test_hydra_train_in_two_precisions(tmp_path):
         "dataset.batch_size=2",
         f"hydra.run.dir={tmp_path}/run",
     )
-    line = one_line(fairseq("hydra-train", *precisions, *options, cwd=tmp_path), "hydra-train")
+    line = refused(fairseq("hydra-train", *precisions, *options, cwd=tmp_path), "hydra-train")
     assert "--fp16 and --bf16 are different precisions" in line
 
 
@@ -188,14 +182,14 @@ def test_hydra_train_in_two_precisions(tmp_path):
         ("--fp16 --update-freq 1,2", "--fp16 with --update-freq that changes needs --fp16-scale-window"),
     ],
 )
-def test_half_precision_with_what_it_does_not_go_with(flags, told, data):
-    assert told in one_line(fairseq("train", data, *TRANSLATION, "--cpu", "--no-save", *flags.split()), "train")
+def test_half_precision_with_what_it_does_not_go_with(flags, told, stock_data):
+    assert told in refused(fairseq("train", stock_data, *TRANSLATION, "--cpu", "--no-save", *flags.split()), "train")
 
 
 def test_hydra_train_without_data(tmp_path):
     overrides = ("task=language_modeling", f"task.data={tmp_path}/nowhere", "model=transformer_lm")
     options = ("criterion=cross_entropy", "dataset.batch_size=2", f"hydra.run.dir={tmp_path}/run")
-    assert "nowhere" in one_line(fairseq("hydra-train", *overrides, *options, cwd=tmp_path), "hydra-train")
+    assert "nowhere" in refused(fairseq("hydra-train", *overrides, *options, cwd=tmp_path), "hydra-train")
 
 
 @pytest.mark.parametrize("part", ["libnat", "libbase"])
@@ -211,7 +205,7 @@ def test_a_part_that_is_not_built(part, monkeypatch):
 
 
 def test_unknown_user_dir(tmp_path):
-    line = one_line(fairseq("train", tmp_path, "--user-dir", "no_such_plugin", *TRANSLATION), "train")
+    line = refused(fairseq("train", tmp_path, "--user-dir", "no_such_plugin", *TRANSLATION), "train")
     assert "--user-dir no_such_plugin is neither a directory" in line
 
 

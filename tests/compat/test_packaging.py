@@ -7,7 +7,8 @@ import zipfile
 from pathlib import Path
 
 import pytest
-from stock_commands import python, run, succeeded
+
+from tests.support.commands import python, run, succeeded
 
 ROOT = Path(__file__).resolve().parents[2]
 STARTUP = ("fairseq_compat.pth", "fairseq_compat.start")

@@ -3,9 +3,9 @@
 import json
 
 import pytest
-from stock_commands import BIN, LANGUAGE_MODEL, TRANSLATION, fairseq, python, run, succeeded
 
 import fairseq_compat
+from tests.support.commands import BIN, LANGUAGE_MODEL, TRANSLATION, fairseq, python, run, succeeded
 
 LOAD = "import sys; from fairseq.checkpoint_utils import load_checkpoint_to_cpu; load_checkpoint_to_cpu(sys.argv[1])"
 

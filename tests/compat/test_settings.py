@@ -8,12 +8,11 @@ import fairseq
 import pytest
 import torch
 from fairseq import checkpoint_utils
-from stock_commands import LANGUAGE_MODEL
-from stock_commands import fairseq as command
-from test_mistakes import one_line
 
 from fairseq_compat.patches.settings import EVALUATING
 from fairseq_compat.settings import LONGEST, OverridesError, SettingError, evaluate, read_overrides
+from tests.support.commands import LANGUAGE_MODEL, refused
+from tests.support.commands import fairseq as command
 
 CODE = "[__import__('os').system('touch PWNED')]"
 
@@ -108,12 +107,12 @@ def altered(tmp_path):
 
 
 HOSTILE = [
-    ("model", "model", {"adaptive_softmax_cutoff": CODE}),
-    ("model", "model", {"arch": "fconv", "_name": "fconv", "encoder_layers": CODE}),
-    ("model", "model", {"arch": "lstm", "_name": "lstm", "decoder_attention": CODE}),
-    ("model", "model", {"encoder_xformers_att_config": CODE}),
-    ("language_model", "model", {"character_embeddings": True, "character_filters": CODE}),
-    ("language_model", "model", {"adaptive_softmax_cutoff": CODE}),
+    ("stock_run", "model", {"adaptive_softmax_cutoff": CODE}),
+    ("stock_run", "model", {"arch": "fconv", "_name": "fconv", "encoder_layers": CODE}),
+    ("stock_run", "model", {"arch": "lstm", "_name": "lstm", "decoder_attention": CODE}),
+    ("stock_run", "model", {"encoder_xformers_att_config": CODE}),
+    ("stock_lm_run", "model", {"character_embeddings": True, "character_filters": CODE}),
+    ("stock_lm_run", "model", {"adaptive_softmax_cutoff": CODE}),
 ]
 
 
@@ -126,9 +125,9 @@ def test_settings_of_a_checkpoint_are_never_run(kind, part, settings, altered, r
     assert not (tmp_path / "PWNED").exists()
 
 
-def test_settings_of_an_old_checkpoint_are_never_run(checkpoint, tmp_path, monkeypatch):
+def test_settings_of_an_old_checkpoint_are_never_run(stock_checkpoint, tmp_path, monkeypatch):
     """Before fairseq 0.10 checkpoints held a namespace, whose texts fairseq converts."""
-    state = torch.load(checkpoint, weights_only=False)
+    state = torch.load(stock_checkpoint, weights_only=False)
     state["args"], state["cfg"] = Namespace(**{**vars(state["cfg"]["model"]), "lr": CODE}), None
     torch.save(state, tmp_path / "old.pt")
     monkeypatch.chdir(tmp_path)
@@ -137,10 +136,10 @@ def test_settings_of_an_old_checkpoint_are_never_run(checkpoint, tmp_path, monke
     assert "\n" not in str(e.value) and not (tmp_path / "PWNED").exists()
 
 
-def test_a_hostile_checkpoint_in_a_command(data, model, altered, tmp_path):
-    path = altered(model / "checkpoint_last.pt", "criterion", _name="ctc", wer_args=CODE)
+def test_a_hostile_checkpoint_in_a_command(stock_data, stock_run, altered, tmp_path):
+    path = altered(stock_run / "checkpoint_last.pt", "criterion", _name="ctc", wer_args=CODE)
     words = ("--task", "translation", "--path", path, "--max-tokens", "100")
-    assert "would have to be run as code" in one_line(command("validate", data, *words, cwd=tmp_path), "validate")
+    assert "would have to be run as code" in refused(command("validate", stock_data, *words, cwd=tmp_path), "validate")
     assert not (tmp_path / "PWNED").exists()
 
 
@@ -154,28 +153,28 @@ def test_a_hostile_checkpoint_in_a_command(data, model, altered, tmp_path):
         ("{'encoder_embed_dim': 32}", "checkpoint_last.pt give no model for its parameters .RuntimeError: size mism"),
     ],
 )
-def test_nonsense_in_overrides(overrides, message, checkpoint):
+def test_nonsense_in_overrides(overrides, message, stock_checkpoint):
     with pytest.raises(ValueError, match=message) as caught:
-        checkpoint_utils.load_model_ensemble_and_task([str(checkpoint)], read_overrides(overrides))
+        checkpoint_utils.load_model_ensemble_and_task([str(stock_checkpoint)], read_overrides(overrides))
     assert type(caught.value).one_line and "\n" not in str(caught.value)
 
 
-def test_good_overrides_work(checkpoint):
+def test_good_overrides_work(stock_checkpoint):
     overrides = read_overrides("{'dropout': 0, 'max_source_positions': 99, 'left_pad_source': False, 'seed': None}")
-    (model,), cfg, _ = checkpoint_utils.load_model_ensemble_and_task([str(checkpoint)], overrides)
+    (model,), cfg, _ = checkpoint_utils.load_model_ensemble_and_task([str(stock_checkpoint)], overrides)
     assert model.max_positions()[0] == 99 and cfg.task.left_pad_source is False
 
 
 @pytest.mark.parametrize("name", ["generate", "interactive", "eval-lm", "validate"])
-def test_overrides_that_are_code_are_never_run(name, data, lm_data, checkpoint, tmp_path):
-    text, task = (lm_data, "language_modeling") if name == "eval-lm" else (data, "translation")
-    words = ("--task", task, "--path", checkpoint, "--model-overrides", CODE, "--batch-size", "1")
+def test_overrides_that_are_code_are_never_run(name, stock_data, stock_lm_data, stock_checkpoint, tmp_path):
+    text, task = (stock_lm_data, "language_modeling") if name == "eval-lm" else (stock_data, "translation")
+    words = ("--task", task, "--path", stock_checkpoint, "--model-overrides", CODE, "--batch-size", "1")
     process = command(name, text, *words, cwd=tmp_path, stdin="w1\n")
     assert not (tmp_path / "PWNED").exists()
-    assert "is no dictionary of settings" in one_line(process, name)
+    assert "is no dictionary of settings" in refused(process, name)
 
 
 @pytest.mark.parametrize("count", ["0", "-3"])
-def test_samples_of_no_tokens(count, lm_data, tmp_path):
-    process = command("train", lm_data, *LANGUAGE_MODEL, "--tokens-per-sample", count, "--save-dir", tmp_path)
-    assert f"--tokens-per-sample must be at least 1, but is {count}" in one_line(process, "train")
+def test_samples_of_no_tokens(count, stock_lm_data, tmp_path):
+    process = command("train", stock_lm_data, *LANGUAGE_MODEL, "--tokens-per-sample", count, "--save-dir", tmp_path)
+    assert f"--tokens-per-sample must be at least 1, but is {count}" in refused(process, "train")

@@ -4,7 +4,8 @@ import json
 import sys
 
 import pytest
-from stock_commands import python, run, succeeded
+
+from tests.support.commands import python, run, succeeded
 
 PRINT_STATE = """
 import json, sys

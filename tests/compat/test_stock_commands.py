@@ -6,7 +6,8 @@ import sys
 import pytest
 import sacrebleu
 import torch
-from stock_commands import BIN, LANGUAGE_MODEL, TRANSLATION, fairseq, python, run, succeeded
+
+from tests.support.commands import BIN, LANGUAGE_MODEL, TRANSLATION, fairseq, python, run, succeeded
 
 
 def hypotheses(output):
@@ -21,22 +22,22 @@ def updates(checkpoint):
 
 
 @pytest.fixture(scope="module")
-def generated(data, checkpoint):
+def generated(stock_data, stock_checkpoint):
     """fairseq-generate's output. Batches of sentences of different lengths: padded on the left."""
-    options = ("--path", checkpoint, "--beam", "2", "--max-len-b", "15", "--batch-size", "20")
-    return succeeded(fairseq("generate", data, *options)).stdout
+    options = ("--path", stock_checkpoint, "--beam", "2", "--max-len-b", "15", "--batch-size", "20")
+    return succeeded(fairseq("generate", stock_data, *options)).stdout
 
 
-def test_train_saves_a_plain_checkpoint(model):
-    assert updates(model / "checkpoint_last.pt") == 4
+def test_train_saves_a_plain_checkpoint(stock_run):
+    assert updates(stock_run / "checkpoint_last.pt") == 4
 
 
-def test_resume_goes_on_where_training_stopped(data, model, tmp_path):
-    (tmp_path / "checkpoint_last.pt").write_bytes((model / "checkpoint_1_2.pt").read_bytes())
-    result = succeeded(fairseq("train", data, *TRANSLATION, "--save-dir", tmp_path))
+def test_resume_goes_on_where_training_stopped(stock_data, stock_run, tmp_path):
+    (tmp_path / "checkpoint_last.pt").write_bytes((stock_run / "checkpoint_1_2.pt").read_bytes())
+    result = succeeded(fairseq("train", stock_data, *TRANSLATION, "--save-dir", tmp_path))
     assert "@ 2 updates" in result.stdout + result.stderr
     resumed = torch.load(tmp_path / "checkpoint_last.pt", weights_only=False)["model"]
-    straight = torch.load(model / "checkpoint_last.pt", weights_only=False)["model"]
+    straight = torch.load(stock_run / "checkpoint_last.pt", weights_only=False)["model"]
     # Loading fills the encoder's unused copies (fc1_weight, in_proj_weight, ...), which training leaves alone; and
     # _float_tensor is memory that stock fairseq never writes.
     unused = r"((fc1|fc2|in_proj|out_proj)_(weight|bias)|_float_tensor)$"
@@ -52,9 +53,9 @@ def losses(process):
 # fp16 and bf16 really compute in half precision on the CPU. --amp does not: fairseq 0.12.2 autocasts for CUDA only
 # (torch.cuda.amp), so that without a GPU it trains in fp32 and PyTorch warns that autocast and scaler are disabled.
 @pytest.mark.parametrize("precision", ["fp16", "bf16", "amp"])
-def test_training_precisions_without_a_gpu(precision, data, tmp_path):
+def test_training_precisions_without_a_gpu(precision, stock_data, tmp_path):
     options = (*TRANSLATION, "--cpu", f"--{precision}", "--fp16-init-scale", "4", "--save-dir", tmp_path)
-    result = succeeded(fairseq("train", data, *options))
+    result = succeeded(fairseq("train", stock_data, *options))
     assert losses(result)
     assert updates(tmp_path / "checkpoint_last.pt") == 4
     # Checkpoints are written in fp32; the values tell which precision the model had.
@@ -65,64 +66,64 @@ def test_training_precisions_without_a_gpu(precision, data, tmp_path):
         assert exact[torch.float16] == (precision == "fp16")
 
 
-def test_generate_translates_padded_batches_as_single_sentences(data, checkpoint, generated):
+def test_generate_translates_padded_batches_as_single_sentences(stock_data, stock_checkpoint, generated):
     found = hypotheses(generated)
     assert len(found) == 20
-    options = ("--path", checkpoint, "--beam", "2", "--max-len-b", "15", "--batch-size", "1")
-    alone = hypotheses(succeeded(fairseq("generate", data, *options)).stdout)
+    options = ("--path", stock_checkpoint, "--beam", "2", "--max-len-b", "15", "--batch-size", "1")
+    alone = hypotheses(succeeded(fairseq("generate", stock_data, *options)).stdout)
     assert found == alone
 
 
-def test_generate_ensemble_sampling_and_sacrebleu(data, model):
-    paths = f"{model}/checkpoint_last.pt:{model}/checkpoint_1_2.pt"
+def test_generate_ensemble_sampling_and_sacrebleu(stock_data, stock_run):
+    paths = f"{stock_run}/checkpoint_last.pt:{stock_run}/checkpoint_1_2.pt"
     options = ("--sampling", "--sampling-topk", "5", "--beam", "1", "--max-len-b", "15", "--scoring", "sacrebleu")
-    output = succeeded(fairseq("generate", data, "--path", paths, *options)).stdout
+    output = succeeded(fairseq("generate", stock_data, "--path", paths, *options)).stdout
     assert len(hypotheses(output)) == 20
     assert "BLEU" in output.splitlines()[-1]
 
 
-def test_interactive_agrees_with_generate(corpus, data, checkpoint, generated):
-    source = "".join((corpus / "test.src").read_text().splitlines(keepends=True)[:3])
-    options = ("--path", checkpoint, "--beam", "2", "--max-len-b", "15", "-s", "src", "-t", "tgt")
-    output = succeeded(fairseq("interactive", data, *options, stdin=source)).stdout
+def test_interactive_agrees_with_generate(stock_text, stock_data, stock_checkpoint, generated):
+    source = "".join((stock_text / "test.src").read_text().splitlines(keepends=True)[:3])
+    options = ("--path", stock_checkpoint, "--beam", "2", "--max-len-b", "15", "-s", "src", "-t", "tgt")
+    output = succeeded(fairseq("interactive", stock_data, *options, stdin=source)).stdout
     expected = hypotheses(generated)
     assert hypotheses(output) == {number: expected[number] for number in ("0", "1", "2")}
 
 
-def test_score(corpus):
-    output = succeeded(fairseq("score", "-s", corpus / "test.tgt", "-r", corpus / "test.tgt")).stdout
+def test_score(stock_text):
+    output = succeeded(fairseq("score", "-s", stock_text / "test.tgt", "-r", stock_text / "test.tgt")).stdout
     assert "BLEU4 = 100.00" in output
 
 
-def test_score_sacrebleu_from_standard_input(corpus):
-    lines = (corpus / "test.tgt").read_text().splitlines(keepends=True)
+def test_score_sacrebleu_from_standard_input(stock_text):
+    lines = (stock_text / "test.tgt").read_text().splitlines(keepends=True)
     swapped = "".join([lines[1], lines[0], *lines[2:]])
-    output = succeeded(fairseq("score", "--sacrebleu", "-r", corpus / "test.tgt", stdin=swapped)).stdout
+    output = succeeded(fairseq("score", "--sacrebleu", "-r", stock_text / "test.tgt", stdin=swapped)).stdout
     expected = sacrebleu.corpus_bleu(swapped.splitlines(), [[line.rstrip("\n") for line in lines]])
     assert 0 < expected.score < 100
     assert expected.format() in output
 
 
-def test_validate(data, checkpoint):
-    options = ("--path", checkpoint, "--task", "translation", "--max-tokens", "400")
-    result = succeeded(fairseq("validate", data, *options))
+def test_validate(stock_data, stock_checkpoint):
+    options = ("--path", stock_checkpoint, "--task", "translation", "--max-tokens", "400")
+    result = succeeded(fairseq("validate", stock_data, *options))
     assert re.search(r"valid \| .*loss [\d.]+", result.stdout + result.stderr)
 
 
-def test_language_model_on_sentences(language_model, lm_data):
-    path = language_model / "checkpoint_last.pt"
+def test_language_model_on_sentences(stock_lm_run, stock_lm_data):
+    path = stock_lm_run / "checkpoint_last.pt"
     options = ("--path", path, "--gen-subset", "test", "--batch-size", "5", "--sample-break-mode", "eos")
-    result = succeeded(fairseq("eval-lm", lm_data, *options))
+    result = succeeded(fairseq("eval-lm", stock_lm_data, *options))
     assert "Evaluated 140 tokens" in result.stdout + result.stderr
     perplexity = float(re.search(r"Perplexity: ([\d.]+)", result.stdout + result.stderr).group(1))
     assert 20 < perplexity < 60  # nearly untrained, 40 types
 
 
-def test_a_language_model_of_fewer_positions_than_the_default_sample(lm_data, tmp_path):
+def test_a_language_model_of_fewer_positions_than_the_default_sample(stock_lm_data, tmp_path):
     """So train fairseq's own tests, and evaluate without flags: what fits is scored, as stock does, the rest told."""
     size = ("--tokens-per-sample", "500", "--max-update", "1", "--save-dir", tmp_path)
-    succeeded(fairseq("train", lm_data, *LANGUAGE_MODEL, *size))
-    command = ("eval-lm", lm_data, "--path", tmp_path / "checkpoint_last.pt", "--gen-subset", "train")
+    succeeded(fairseq("train", stock_lm_data, *LANGUAGE_MODEL, *size))
+    command = ("eval-lm", stock_lm_data, "--path", tmp_path / "checkpoint_last.pt", "--gen-subset", "train")
     output = succeeded(fairseq(*command)).stderr
     (line,) = [line for line in output.splitlines() if "WARNING | fairseq_cli.eval_lm" in line]
     assert "2 of 3 samples (2048 of 2311 tokens) are longer than the model's 500 positions" in line
@@ -134,24 +135,24 @@ def test_a_language_model_of_fewer_positions_than_the_default_sample(lm_data, tm
     assert re.search(perplexity, output).group() == re.search(perplexity, stock).group()
 
 
-def test_skipped_samples_that_were_asked_for_are_not_told(lm_data, language_model):
-    path = language_model / "checkpoint_last.pt"
+def test_skipped_samples_that_were_asked_for_are_not_told(stock_lm_data, stock_lm_run):
+    path = stock_lm_run / "checkpoint_last.pt"
     options = ("--gen-subset", "test", "--tokens-per-sample", "60", "--skip-invalid-size-inputs-valid-test")
-    output = succeeded(fairseq("eval-lm", lm_data, "--path", path, *options)).stderr
+    output = succeeded(fairseq("eval-lm", stock_lm_data, "--path", path, *options)).stderr
     assert "WARNING | fairseq_cli.eval_lm" not in output
     assert "Evaluated 20 tokens" in output
 
 
-def test_python_m_and_length_buckets(data):
+def test_python_m_and_length_buckets(stock_data):
     options = (*TRANSLATION, "--no-save", "--max-update", "1", "--num-batch-buckets", "3")
-    result = succeeded(run(sys.executable, "-m", "fairseq_cli.train", data, *options))
+    result = succeeded(run(sys.executable, "-m", "fairseq_cli.train", stock_data, *options))
     assert "bucketing source lengths" in result.stdout + result.stderr
     assert losses(result)
 
 
-def test_hydra_train(lm_data, tmp_path):
+def test_hydra_train(stock_lm_data, tmp_path):
     overrides = [
-        *("task=language_modeling", f"task.data={lm_data}", "task.tokens_per_sample=32", "model=transformer_lm"),
+        *("task=language_modeling", f"task.data={stock_lm_data}", "task.tokens_per_sample=32", "model=transformer_lm"),
         *("model.decoder_layers=1", "model.decoder_embed_dim=16", "model.decoder_ffn_embed_dim=32"),
         *("model.decoder_attention_heads=2", "criterion=cross_entropy", "optimizer=adam", "lr_scheduler=fixed"),
         *("optimization.lr=[0.001]", "optimization.max_update=2", "dataset.max_tokens=400", "dataset.num_workers=0"),
@@ -161,24 +162,24 @@ def test_hydra_train(lm_data, tmp_path):
     assert updates(tmp_path / "checkpoints" / "checkpoint_last.pt") == 2
 
 
-def test_hub_translates_as_generate_does(data, model, corpus, generated):
+def test_hub_translates_as_generate_does(stock_data, stock_run, stock_text, generated):
     code = (
         "import sys\n"
         "from fairseq.models.transformer import TransformerModel\n"
         "model = TransformerModel.from_pretrained(sys.argv[1], 'checkpoint_last.pt', sys.argv[2])\n"
         "print(model.translate(sys.argv[3], beam=2, max_len_b=15))"
     )
-    source = (corpus / "test.src").read_text().splitlines()[0]
-    assert succeeded(python(code, model, data, source)).stdout.splitlines()[-1] == hypotheses(generated)["0"]
+    source = (stock_text / "test.src").read_text().splitlines()[0]
+    assert succeeded(python(code, stock_run, stock_data, source)).stdout.splitlines()[-1] == hypotheses(generated)["0"]
 
 
-def test_a_checkpoint_of_averaged_parameters_translates(data, model, tmp_path):
-    states = [torch.load(model / name, weights_only=False) for name in ("checkpoint_last.pt", "checkpoint_1_2.pt")]
+def test_a_checkpoint_of_averaged_parameters_translates(stock_data, stock_run, tmp_path):
+    states = [torch.load(stock_run / name, weights_only=False) for name in ("checkpoint_last.pt", "checkpoint_1_2.pt")]
     first, second = (state["model"] for state in states)
     states[0]["model"] = {name: (first[name] + second[name]) / 2 for name in first}
     torch.save(states[0], tmp_path / "average.pt")
     options = ("--path", tmp_path / "average.pt", "--beam", "2", "--max-len-b", "15")
-    assert len(hypotheses(succeeded(fairseq("generate", data, *options)).stdout)) == 20
+    assert len(hypotheses(succeeded(fairseq("generate", stock_data, *options)).stdout)) == 20
 
 
 def torchrun(data, save_dir, *options):
@@ -187,19 +188,19 @@ def torchrun(data, save_dir, *options):
     return run(*command, "--save-dir", save_dir, *options)
 
 
-def test_two_processes_train_and_resume(data, model, tmp_path):
+def test_two_processes_train_and_resume(stock_data, stock_run, tmp_path):
     """legacy_ddp and no_c10d are two names of one backend."""
-    (tmp_path / "checkpoint_last.pt").write_bytes((model / "checkpoint_1_2.pt").read_bytes())
-    result = succeeded(torchrun(data, tmp_path, "--ddp-backend", "legacy_ddp"))
+    (tmp_path / "checkpoint_last.pt").write_bytes((stock_run / "checkpoint_1_2.pt").read_bytes())
+    result = succeeded(torchrun(stock_data, tmp_path, "--ddp-backend", "legacy_ddp"))
     assert "@ 2 updates" in result.stdout + result.stderr
     assert updates(tmp_path / "checkpoint_last.pt") == 4
 
 
-def test_two_processes_with_the_default_backend(data, tmp_path):
+def test_two_processes_with_the_default_backend(stock_data, tmp_path):
     """pytorch_ddp, the default, and c10d are two names of one backend.
 
     Every stock encoder layer owns eight parameters that are never used (copies for the fused inference path), and this
     backend waits for their gradients, unless it is told to look for unused parameters.
     """
-    succeeded(torchrun(data, tmp_path, "--find-unused-parameters"))
+    succeeded(torchrun(stock_data, tmp_path, "--find-unused-parameters"))
     assert updates(tmp_path / "checkpoint_last.pt") == 4

@@ -1,6 +1,5 @@
 """Numbers that the papers and the authors' code give."""
 
-import inspect
 import math
 
 import pytest
@@ -8,7 +7,7 @@ import torch
 
 from fairseq_posenc.encodings import Stack, encoding_class, encoding_names
 from fairseq_posenc.errors import InputError
-from tests.encodings.cases import t5_bucket
+from tests.support.encodings import t5_bucket
 
 CPU = torch.device("cpu")
 
@@ -17,8 +16,8 @@ CPU = torch.device("cpu")
 FLOATS = [
     (name, argument)
     for name in encoding_names()
-    for argument in encoding_class(name).flags
-    if inspect.signature(encoding_class(name)).parameters[argument].annotation is float
+    for argument, option in encoding_class(name).constructor_options().items()
+    if option.type is float
 ]
 
 
@@ -252,7 +251,7 @@ def test_bad_options_are_one_line(name, options, parts):
 @pytest.mark.parametrize("number", [math.nan, math.inf, -math.inf])
 @pytest.mark.parametrize(("name", "option"), FLOATS)
 def test_numbers_that_are_not_finite_are_one_line(name, option, number):
-    flag = encoding_class(name).flags[option].name
+    flag = encoding_class(name).options()[option].flag
     options = {"slopes": "geometric"} if option == "same_exponent" else {}
     with pytest.raises(InputError, match=f"{flag} .*{number}") as caught:
         build(name, **options, **{option: number})

@@ -6,7 +6,7 @@ import torch
 from fairseq_posenc.encodings import Stack, encoding_class, encoding_names
 from fairseq_posenc.encodings.positions import PADDING, token_positions
 from fairseq_posenc.errors import InputError
-from tests.encodings.cases import CASES, VARIANTS
+from tests.support.encodings import CASES, VARIANTS
 
 HEADS, HEAD_DIM = 3, 4
 CPU = torch.device("cpu")

@@ -25,21 +25,19 @@ def test_facts_are_complete(name):
     assert encoding.name == name == name.lower()
     assert encoding.summary and encoding.source and encoding.__doc__
     assert isinstance(encoding.translation_invariant, bool)
-    assert isinstance(encoding.causal_only, bool)
     assert encoding.embeds in (BEFORE_DROPOUT, AFTER_DROPOUT)
 
 
 @pytest.mark.parametrize("name", encoding_names())
-def test_every_option_has_a_flag_with_default_and_help(name):
+def test_every_option_has_a_flag_a_valid_default_and_help(name):
     encoding = encoding_class(name)
-    for argument, default in encoding.default_options().items():
-        flag = encoding.flags[argument]
-        assert flag.name.startswith("--") and flag.help
-        assert flag.choices is None or default in flag.choices
+    for option in encoding.options().values():
+        assert option.flag.startswith("--") and option.help
+        option.check(option.default)
     for presets in encoding.size_defaults.values():
-        assert set(presets) <= set(encoding.flags)
+        assert set(presets) <= set(encoding.options())
 
 
 def test_flags_of_different_encodings_do_not_collide():
-    flags = [flag.name for name in encoding_names() for flag in encoding_class(name).flags.values()]
+    flags = [option.flag for name in encoding_names() for option in encoding_class(name).options().values()]
     assert len(flags) == len(set(flags))

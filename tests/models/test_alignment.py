@@ -8,10 +8,9 @@ from fairseq.models.transformer_align import TransformerAlignModel
 
 from fairseq_posenc.encodings import encoding_names
 from fairseq_posenc.errors import InputError
-from tests.models.build import batch, build_model, build_small
-from tests.models.conftest import BIN, run, stock
-from tests.models.test_commands import TRAINING
-from tests.models.test_stock_interchange import STOCK_FLAGS, randomize
+from tests.support.commands import BIN, output, with_plugin
+from tests.support.commands import PLUGIN_TRAINING as TRAINING
+from tests.support.models import STOCK_FLAGS, batch, build_model, build_small, randomize
 
 FLAGS = {
     "first layer": ("--alignment-layer", 0, "--alignment-heads", 1),
@@ -47,28 +46,30 @@ def test_full_context_changes_the_alignment_alone(encoding):
     assert not torch.allclose(attention, other["attn"][0], atol=1e-6)
 
 
-def test_training_on_alignments_and_printing_them(corpus, tmp_path):
+def test_training_on_alignments_and_printing_them(reversal_data, tmp_path):
     """Word i of the source, out of n, is word n - 1 - i of the target."""
     for split in ("train", "valid", "test"):
-        lines = (corpus.parent / f"{split}.src").read_text().splitlines()
+        lines = (reversal_data.parent / f"{split}.src").read_text().splitlines()
         alignments = (" ".join(f"{i}-{n - 1 - i}" for i in range(n)) for n in (len(line.split()) for line in lines))
-        (corpus.parent / f"{split}.align").write_text("".join(f"{line}\n" for line in alignments))
-    prefixes = [word for s in ("train", "valid", "test") for word in (f"--{s}pref", corpus.parent / s)]
+        (reversal_data.parent / f"{split}.align").write_text("".join(f"{line}\n" for line in alignments))
+    prefixes = [word for s in ("train", "valid", "test") for word in (f"--{s}pref", reversal_data.parent / s)]
     data = tmp_path / "data"
-    run(
+    output(
         *(BIN / "fairseq-preprocess", "-s", "src", "-t", "tgt", *prefixes, "--joined-dictionary"),
         *("--align-suffix", "align", "--destdir", data),
     )
     words = [word for word in TRAINING if word != "label_smoothed_cross_entropy"]
     words.insert(words.index("--criterion") + 1, "label_smoothed_cross_entropy_with_alignment")
-    log = stock(
+    log = with_plugin(
         *("fairseq-train", data, "--arch", "transformer_rope_iwslt_de_en", *words, "--save-dir", tmp_path),
         *("--encoder-layers", 1, "--decoder-layers", 1, "--load-alignments", "--max-update", 6, *FLAGS["first layer"]),
         "--full-context-alignment",
     )
     losses = [float(loss) for loss in re.findall(r"alignment_loss ([\d.]+)", log)]
     assert losses and min(losses) > 0
-    out = stock("fairseq-generate", data, "--path", tmp_path / "checkpoint_last.pt", "--print-alignment", "--beam", 2)
+    out = with_plugin(
+        "fairseq-generate", data, "--path", tmp_path / "checkpoint_last.pt", "--print-alignment", "--beam", 2
+    )
     assert len(re.findall(r"^A-\d+\t(\d+-\d+ ?)+$", out, re.M)) == 20
 
 

@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from fairseq_posenc.encodings import encoding_names
-from tests.models.build import batch, build_small, build_small_lm, text
+from tests.support.models import batch, build_small, build_small_lm, text
 
 SHARING = {
     **dict.fromkeys(encoding_names(), ()),

@@ -11,27 +11,23 @@ from omegaconf import OmegaConf
 
 from fairseq_posenc.encodings import encoding_class, encoding_names
 from fairseq_posenc.models.transformer import PositionEncodingTransformer
-from tests.models.build import SMALL, architecture, small_flags
-from tests.models.conftest import BIN, ROOT, one_line, run, stock
-
-TRAINING = (
-    *("--optimizer", "adam", "--lr", "0.003", "--lr-scheduler", "inverse_sqrt", "--warmup-updates", "5"),
-    *("--criterion", "label_smoothed_cross_entropy", "--label-smoothing", "0.1", "--max-tokens", "400"),
-    *("--share-all-embeddings", "--no-progress-bar", "--no-epoch-checkpoints", "--seed", "1"),
-)
+from tests.support.commands import BIN, PLUGIN_TRAINING, ROOT, one_line, output, with_plugin
+from tests.support.models import SMALL, architecture, small_flags
 
 
 def train(corpus, folder, arch, *flags, **options):
-    return stock("fairseq-train", corpus, "--arch", arch, *TRAINING, "--save-dir", folder, *flags, **options)
+    return with_plugin(
+        "fairseq-train", corpus, "--arch", arch, *PLUGIN_TRAINING, "--save-dir", folder, *flags, **options
+    )
 
 
 @pytest.fixture(scope="session", params=encoding_names())
-def trained(request, corpus, tmp_path_factory):
+def trained(request, reversal_data, tmp_path_factory):
     """(encoding, checkpoint) after 12 updates, stopped and resumed in the middle."""
     folder = tmp_path_factory.mktemp(request.param)
     flags = small_flags(request.param)
-    train(corpus, folder, architecture(request.param), *flags, "--max-update", 6)
-    log = train(corpus, folder, architecture(request.param), *flags, "--max-update", 12)
+    train(reversal_data, folder, architecture(request.param), *flags, "--max-update", 6)
+    log = train(reversal_data, folder, architecture(request.param), *flags, "--max-update", 12)
     assert "Loaded checkpoint" in log and "num_updates 12" in log
     return request.param, folder / "checkpoint_last.pt"
 
@@ -41,12 +37,12 @@ def load(checkpoint, corpus):
     return models[0], task
 
 
-def test_checkpoint_records_every_option(trained, corpus):
+def test_checkpoint_records_every_option(trained, reversal_data):
     name, checkpoint = trained
     recorded = vars(checkpoint_utils.load_checkpoint_to_cpu(str(checkpoint))["cfg"]["model"])
     assert recorded["encoder_position_encoding"] == recorded["decoder_position_encoding"] == name
-    for flag in encoding_class(name).flags.values():
-        assert flag.attribute in recorded
+    for option in encoding_class(name).options().values():
+        assert option.attribute in recorded
 
 
 COUNTER = """
@@ -65,20 +61,29 @@ print("calls", calls["Encoder"], calls["SelfAttention"])
 """
 
 
-def test_generation_after_reload(trained, corpus):
+def test_generation_after_reload(trained, reversal_data):
     """A fresh process scores references as this one does, where the encoder runs in training mode.
 
     fairseq's fused encoder path would skip our attention, so its calls are counted: two layers of either side.
     """
     _, checkpoint = trained
-    out = run(
-        *(Path(BIN, "python"), "-c", COUNTER, corpus, "--user-dir", ROOT / "fairseq_posenc", "--path", checkpoint),
+    out = output(
+        *(
+            Path(BIN, "python"),
+            "-c",
+            COUNTER,
+            reversal_data,
+            "--user-dir",
+            ROOT / "fairseq_posenc",
+            "--path",
+            checkpoint,
+        ),
         *("--gen-subset", "test", "--score-reference", "--max-tokens", 90),
     )
     encoder, attention = map(int, re.search(r"^calls (\d+) (\d+)$", out, re.M).groups())
     assert encoder > 0 and attention == 4 * encoder
     scores = {int(i): list(map(float, s.split())) for i, s in re.findall(r"^P-(\d+)\t(.*)$", out, re.M)}
-    model, task = load(checkpoint, corpus)
+    model, task = load(checkpoint, reversal_data)
     model.train()
     switch_off_dropout(model)
     task.load_dataset("test")
@@ -110,8 +115,8 @@ KINDS = ["learned", "posnet-embed", "shaw", "xpos"]
 
 @pytest.mark.parametrize("flags", GENERATION.values(), ids=GENERATION.keys())
 @pytest.mark.parametrize("trained", KINDS, indirect=True)
-def test_generation_kinds(trained, corpus, flags):
-    out = stock("fairseq-generate", corpus, "--path", trained[1], "--max-len-b", 12, *flags)
+def test_generation_kinds(trained, reversal_data, flags):
+    out = with_plugin("fairseq-generate", reversal_data, "--path", trained[1], "--max-len-b", 12, *flags)
     hypotheses = re.findall(r"^H-(\d+)\t\S+\t(.*)$", out, re.M)
     assert len({i for i, _ in hypotheses}) == 20
     if "--prefix-size" in flags:
@@ -121,48 +126,55 @@ def test_generation_kinds(trained, corpus, flags):
 
 
 @pytest.mark.parametrize("trained", KINDS, indirect=True)
-def test_hub_interface(trained, corpus):
+def test_hub_interface(trained, reversal_data):
     """Translates in Python as fairseq-interactive does on the command line."""
-    hub = PositionEncodingTransformer.from_pretrained(str(trained[1].parent), trained[1].name, str(corpus))
-    out = stock("fairseq-interactive", corpus, "--path", trained[1], "--beam", 5, stdin="w1 w2 w3\n")
+    hub = PositionEncodingTransformer.from_pretrained(str(trained[1].parent), trained[1].name, str(reversal_data))
+    out = with_plugin("fairseq-interactive", reversal_data, "--path", trained[1], "--beam", 5, stdin="w1 w2 w3\n")
     assert hub.translate("w1 w2 w3", beam=5) == re.search(r"^H-0\t\S+\t(.*)$", out, re.M).group(1)
 
 
-def test_ensemble_and_model_overrides(corpus, tmp_path):
+def test_ensemble_and_model_overrides(reversal_data, tmp_path):
     """Two encodings in one ensemble; a limit lifted at generation."""
     checkpoints = []
     for name in ("posnet-embed", "sinusoidal"):
-        train(corpus, tmp_path / name, architecture(name), *small_flags(name), "--max-update", 3)
+        train(reversal_data, tmp_path / name, architecture(name), *small_flags(name), "--max-update", 3)
         checkpoints.append(tmp_path / name / "checkpoint_last.pt")
-    out = stock("fairseq-generate", corpus, "--path", f"{checkpoints[0]}:{checkpoints[1]}", "--beam", 2)
+    out = with_plugin("fairseq-generate", reversal_data, "--path", f"{checkpoints[0]}:{checkpoints[1]}", "--beam", 2)
     assert len(re.findall(r"^H-", out, re.M)) == 20
 
     long = " ".join(["w1"] * 80) + "\n"
-    words = ["fairseq-interactive", corpus, "--path", checkpoints[0], "--beam", 1, "--max-len-b", 5]
-    assert "81 source tokens where at most 64 fit" in stock(*words, stdin=long, status=2)
+    words = ["fairseq-interactive", reversal_data, "--path", checkpoints[0], "--beam", 1, "--max-len-b", 5]
+    assert "81 source tokens where at most 64 fit" in with_plugin(*words, stdin=long, status=2)
     overrides = ["--model-overrides", "{'posnet_beyond': 'clamp'}"]
-    assert re.search(r"^H-0\t", stock(*words, *overrides, stdin=long), re.M)
+    assert re.search(r"^H-0\t", with_plugin(*words, *overrides, stdin=long), re.M)
 
 
-def test_averaged_checkpoints(corpus, tmp_path):
+def test_averaged_checkpoints(reversal_data, tmp_path):
     flags = [*small_flags("posnet-embed"), "--save-interval-updates", 2, "--max-update", 6]
-    train(corpus, tmp_path, architecture("posnet-embed"), *flags)
+    train(reversal_data, tmp_path, architecture("posnet-embed"), *flags)
     average = tmp_path / "average.pt"
-    run(BIN / "fairseq-posenc", "average", "--inputs", tmp_path, "--num-update-checkpoints", 2, "--output", average)
+    output(BIN / "fairseq-posenc", "average", "--inputs", tmp_path, "--num-update-checkpoints", 2, "--output", average)
     last = [torch.load(tmp_path / f"checkpoint_1_{update}.pt", weights_only=False)["model"] for update in (4, 6)]
     for name, mean in torch.load(average, weights_only=False)["model"].items():
         torch.testing.assert_close(mean, (last[0][name] + last[1][name]) / 2, msg=name)
-    out = stock("fairseq-generate", corpus, "--path", average, "--beam", 2)
+    out = with_plugin("fairseq-generate", reversal_data, "--path", average, "--beam", 2)
     assert len(re.findall(r"^H-", out, re.M)) == 20
 
 
 @pytest.mark.parametrize("backend", [None, "c10d", "legacy_ddp"])
-def test_two_processes(corpus, tmp_path, backend):
+def test_two_processes(reversal_data, tmp_path, backend):
     """fairseq's default --ddp-backend needs a model without unused parameters."""
     words = [] if backend is None else ["--ddp-backend", backend]
-    log = run(
+    log = output(
         *(BIN / "torchrun", "--nproc_per_node", 2, "--standalone", BIN / "fairseq-train"),
-        *(corpus, "--user-dir", ROOT / "fairseq_posenc", "--arch", architecture("posnet-embed"), *TRAINING),
+        *(
+            reversal_data,
+            "--user-dir",
+            ROOT / "fairseq_posenc",
+            "--arch",
+            architecture("posnet-embed"),
+            *PLUGIN_TRAINING,
+        ),
         *(*small_flags("posnet-embed"), "--save-dir", tmp_path, "--max-update", 4, "--cpu", "--no-save"),
         *("--distributed-backend", "gloo", *words),
     )
@@ -170,32 +182,38 @@ def test_two_processes(corpus, tmp_path, backend):
 
 
 @pytest.mark.parametrize("precision", ["--fp16", "--bf16"])
-def test_low_precision_training(corpus, tmp_path, precision):
+def test_low_precision_training(reversal_data, tmp_path, precision):
     log = train(
-        corpus, tmp_path, architecture("posnet-embed"), *small_flags("posnet-embed"), precision, "--max-update", 4
+        reversal_data,
+        tmp_path,
+        architecture("posnet-embed"),
+        *small_flags("posnet-embed"),
+        precision,
+        "--max-update",
+        4,
     )
     assert "num_updates 4" in log
     assert all(float(loss) < 20 for loss in re.findall(r"\| loss ([\d.]+)", log))
 
 
 @pytest.fixture(scope="module")
-def both(corpus, tmp_path_factory):
+def both(reversal_data, tmp_path_factory):
     """[(checkpoint, the other architecture)]: of stock fairseq and ours, of ours and stock fairseq's."""
     folder, words = tmp_path_factory.mktemp("both"), small_flags("sinusoidal")
-    arguments = [corpus, *TRAINING, *words, "--max-update", 6]
-    run(BIN / "fairseq-train", *arguments, "--arch", "transformer_iwslt_de_en", "--save-dir", folder / "stock")
-    train(corpus, folder / "ours", architecture("sinusoidal"), *words, "--max-update", 6)
+    arguments = [reversal_data, *PLUGIN_TRAINING, *words, "--max-update", 6]
+    output(BIN / "fairseq-train", *arguments, "--arch", "transformer_iwslt_de_en", "--save-dir", folder / "stock")
+    train(reversal_data, folder / "ours", architecture("sinusoidal"), *words, "--max-update", 6)
     pairs = (("stock", architecture("sinusoidal")), ("ours", "transformer_iwslt_de_en"))
     return [(folder / name / "checkpoint_last.pt", arch) for name, arch in pairs]
 
 
 @pytest.mark.parametrize("names", [("arch",), ("arch", "_name")])
-def test_stock_checkpoint_generates_with_ours(corpus, both, names):
+def test_stock_checkpoint_generates_with_ours(reversal_data, both, names):
     """A checkpoint of stock fairseq-train, read as our architecture, and the other way round."""
     for path, arch in both:
-        generate = [corpus, "--path", path, "--beam", 2]
-        own = stock("fairseq-generate", *generate)
-        other = stock("fairseq-generate", *generate, "--model-overrides", repr(dict.fromkeys(names, arch)))
+        generate = [reversal_data, "--path", path, "--beam", 2]
+        own = with_plugin("fairseq-generate", *generate)
+        other = with_plugin("fairseq-generate", *generate, "--model-overrides", repr(dict.fromkeys(names, arch)))
         hypotheses = [re.findall(r"^(H-\d+)\t(\S+)\t(.*)$", out, re.M) for out in (own, other)]
         assert len(hypotheses[0]) == 20
         for (i, score, text), (j, other_score, other_text) in zip(*hypotheses):
@@ -203,18 +221,18 @@ def test_stock_checkpoint_generates_with_ours(corpus, both, names):
             assert float(score) == pytest.approx(float(other_score), abs=1e-4)
 
 
-def test_stock_checkpoint_validates_with_ours(corpus, both):
+def test_stock_checkpoint_validates_with_ours(reversal_data, both):
     for path, arch in both:
-        words = [corpus, "--path", path, "--valid-subset", "test", "--max-tokens", 400, "--task", "translation"]
-        own = stock("fairseq-validate", *words)
-        other = stock("fairseq-validate", *words, "--model-overrides", repr({"arch": arch}))
+        words = [reversal_data, "--path", path, "--valid-subset", "test", "--max-tokens", 400, "--task", "translation"]
+        own = with_plugin("fairseq-validate", *words)
+        other = with_plugin("fairseq-validate", *words, "--model-overrides", repr({"arch": arch}))
         losses = [re.search(r"\| test \|.*\| loss ([\d.]+)", out).group(1) for out in (own, other)]
         assert losses[0] == losses[1]
 
 
-def test_stock_checkpoint_by_from_pretrained(corpus, both):
+def test_stock_checkpoint_by_from_pretrained(reversal_data, both):
     for path, arch in both:
-        where = str(path.parent), path.name, str(corpus)
+        where = str(path.parent), path.name, str(reversal_data)
         stock_model = PositionEncodingTransformer.from_pretrained(*where)
         ours = PositionEncodingTransformer.from_pretrained(*where, arch=arch, user_dir=str(ROOT / "fairseq_posenc"))
         assert {isinstance(hub.models[0], PositionEncodingTransformer) for hub in (stock_model, ours)} == {True, False}
@@ -222,13 +240,13 @@ def test_stock_checkpoint_by_from_pretrained(corpus, both):
         assert stock_model.translate(sentences, beam=2) == ours.translate(sentences, beam=2)
 
 
-def test_an_unknown_architecture_is_one_line(corpus, both):
+def test_an_unknown_architecture_is_one_line(reversal_data, both):
     overrides = ["--model-overrides", repr({"arch": "transformer_sinusoidl_iwslt_de_en"})]
-    out = stock("fairseq-generate", corpus, "--path", both[0][0], *overrides, status=2)
+    out = with_plugin("fairseq-generate", reversal_data, "--path", both[0][0], *overrides, status=2)
     assert "did you mean transformer_sinusoidal_iwslt_de_en?" in one_line(out)
 
 
-def test_hydra_training(corpus, tmp_path):
+def test_hydra_training(reversal_data, tmp_path):
     """fairseq-hydra-train keeps the options of an encoding, and the stock commands read what it leaves."""
     model = {
         "_name": architecture("shaw"),
@@ -238,7 +256,7 @@ def test_hydra_training(corpus, tmp_path):
     }
     config = {
         "common": {"user_dir": str(ROOT / "fairseq_posenc"), "no_progress_bar": True},
-        "task": {"_name": "translation", "data": str(corpus)},
+        "task": {"_name": "translation", "data": str(reversal_data)},
         "model": model,
         "criterion": {"_name": "cross_entropy"},
         "optimizer": {"_name": "adam"},
@@ -249,39 +267,39 @@ def test_hydra_training(corpus, tmp_path):
     }
     OmegaConf.save(OmegaConf.create(config), tmp_path / "shaw.yaml")
     command = [BIN / "fairseq-hydra-train", "--config-dir", tmp_path, "--config-name", "shaw"]
-    run(*command, f"hydra.run.dir={tmp_path}")
+    output(*command, f"hydra.run.dir={tmp_path}")
     log = (tmp_path / "hydra_train.log").read_text()
     assert "num_updates 4" in log
-    model, _ = load(tmp_path / "checkpoint_last.pt", corpus)
+    model, _ = load(tmp_path / "checkpoint_last.pt", reversal_data)
     assert isinstance(model, PositionEncodingTransformer)
     assert model.decoder.embed_positions.keys.shape == (5, 8)
-    out = stock("fairseq-generate", corpus, "--path", tmp_path / "checkpoint_last.pt", "--beam", 2)
+    out = with_plugin("fairseq-generate", reversal_data, "--path", tmp_path / "checkpoint_last.pt", "--beam", 2)
     assert len(re.findall(r"^H-", out, re.M)) == 20
 
 
-def test_bad_input_of_training_is_one_line(corpus, tmp_path):
+def test_bad_input_of_training_is_one_line(reversal_data, tmp_path):
     words = [*small_flags("sinusoidal"), "--max-update", 2]
-    out = train(corpus, tmp_path, architecture("sinusoidal"), *words, "--posnet-dim", 8, status=2)
+    out = train(reversal_data, tmp_path, architecture("sinusoidal"), *words, "--posnet-dim", 8, status=2)
     assert "--posnet-dim 8 is an option of posnet-embed" in one_line(out)
     out = train(tmp_path / "absent", tmp_path, architecture("sinusoidal"), *words, status=2)
     assert "absent" in one_line(out)
     assert not list(tmp_path.glob("*.pt"))
 
 
-def test_bad_input_of_generation_is_one_line(corpus, tmp_path):
-    train(corpus, tmp_path, architecture("none"), *small_flags("none"), "--max-update", 2)
+def test_bad_input_of_generation_is_one_line(reversal_data, tmp_path):
+    train(reversal_data, tmp_path, architecture("none"), *small_flags("none"), "--max-update", 2)
     whole = tmp_path / "checkpoint_last.pt"
     half = tmp_path / "half.pt"
     half.write_bytes(whole.read_bytes()[: whole.stat().st_size // 2])
-    assert "half.pt" in one_line(stock("fairseq-generate", corpus, "--path", half, status=2))
+    assert "half.pt" in one_line(with_plugin("fairseq-generate", reversal_data, "--path", half, status=2))
 
     other = tmp_path / "other"
     other.mkdir()
     for language in ("src", "tgt"):
         (other / f"test.{language}").write_text("a b c\n")
-    run(
+    output(
         *(BIN / "fairseq-preprocess", "-s", "src", "-t", "tgt", "--testpref", other / "test", "--joined-dictionary"),
         *("--trainpref", other / "test", "--destdir", other / "bin"),
     )
-    out = one_line(stock("fairseq-generate", other / "bin", "--path", whole, status=2))
+    out = one_line(with_plugin("fairseq-generate", other / "bin", "--path", whole, status=2))
     assert "vocabulary" in out and "data directory" in out

@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch import _dynamo as dynamo
 
-from tests.models.build import batch, build_small, build_small_lm, text
+from tests.support.models import batch, build_small, build_small_lm, text
 
 KINDS = ["t5", "rope", "posnet-attn"]
 

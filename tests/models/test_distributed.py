@@ -7,7 +7,7 @@ from torch import distributed
 from torch.multiprocessing import spawn
 from torch.nn.parallel import DistributedDataParallel
 
-from tests.models.build import batch, build_small
+from tests.support.models import batch, build_small
 
 #: Encoding -> flags with which layers share its parameters.
 SHARED = {

@@ -6,7 +6,7 @@ from torch.export import Dim, export
 
 from fairseq_posenc.encodings import encoding_names
 from fairseq_posenc.errors import InputError
-from tests.models.build import batch, build_small, build_small_lm, text
+from tests.support.models import batch, build_small, build_small_lm, text
 
 
 def exported(model, inputs):

@@ -4,7 +4,7 @@ import sys
 
 import pytest
 
-from tests.models.conftest import ROOT, run
+from tests.support.commands import ROOT, output
 
 TEST_BINARIES = """
 import unittest
@@ -57,7 +57,7 @@ def folder(tmp_path_factory):
 
 
 def fairseq_tests(*words, status):
-    return run(ROOT / "scripts" / "fairseq_tests.sh", *words, status=status, env={"VENV": sys.prefix})
+    return output(ROOT / "scripts" / "fairseq_tests.sh", *words, status=status, env={"VENV": sys.prefix})
 
 
 def test_ours_stand_where_the_tests_ask_for_a_transformer(folder):

@@ -5,7 +5,7 @@ import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from fairseq_posenc.encodings import encoding_names
-from tests.models.build import batch, build_small, build_small_lm, text
+from tests.support.models import batch, build_small, build_small_lm, text
 
 READS = {"_local_scalar_dense", "equal", "is_nonzero", "nonzero", "masked_select"}
 

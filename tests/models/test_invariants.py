@@ -4,8 +4,8 @@ import pytest
 import torch
 
 from fairseq_posenc.encodings import encoding_names
-from tests.encodings.cases import CASES
-from tests.models.build import batch, build_small, incremental_logits
+from tests.support.encodings import CASES
+from tests.support.models import batch, build_small, incremental_logits
 
 SIDES = [(False, False), (True, False), (False, True), (True, True)]
 

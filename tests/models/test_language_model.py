@@ -9,7 +9,7 @@ from fairseq.models import ARCH_MODEL_REGISTRY
 from fairseq_posenc.encodings import encoding_names
 from fairseq_posenc.errors import InputError
 from fairseq_posenc.models.language_model import SIZES
-from tests.models.build import SMALL_LM, build_model, build_small_lm, lm_architecture, text, words_of
+from tests.support.models import SMALL_LM, build_model, build_small_lm, lm_architecture, text, words_of
 
 STOCK_FLAGS = ["--task", "language_modeling", *words_of(SMALL_LM), "--activation-fn", "gelu"]
 PAIRS = {

@@ -8,8 +8,8 @@ import pytest
 import torch
 from fairseq import checkpoint_utils
 
-from tests.models.build import lm_architecture, small_lm_flags
-from tests.models.conftest import BIN, one_line, run, stock
+from tests.support.commands import BIN, one_line, output, with_plugin
+from tests.support.models import lm_architecture, small_lm_flags
 
 TRAINING = (
     *("--optimizer", "adam", "--lr", "0.02", "--criterion", "cross_entropy", "--tokens-per-sample", "16"),
@@ -26,12 +26,12 @@ def text(tmp_path_factory):
         sentences = [" ".join(f"w{random.randrange(12)}" for _ in range(random.randint(3, 9))) for _ in range(lines)]
         (folder / split).write_text("".join(line + "\n" for line in sentences))
     splits = [word for split in ("train", "valid") for word in (f"--{split}pref", folder / split)]
-    run(BIN / "fairseq-preprocess", "--only-source", *splits, "--destdir", folder / "bin")
+    output(BIN / "fairseq-preprocess", "--only-source", *splits, "--destdir", folder / "bin")
     return folder / "bin"
 
 
 def train(text, folder, arch, *flags):
-    log = stock("fairseq-train", text, "--arch", arch, *TRAINING, *flags, "--save-dir", folder)
+    log = with_plugin("fairseq-train", text, "--arch", arch, *TRAINING, *flags, "--save-dir", folder)
     assert "num_updates 12" in log
     return folder / "checkpoint_last.pt"
 
@@ -49,7 +49,7 @@ def learned(text, tmp_path_factory):
 
 
 def evaluate(text, checkpoint, *words, **options):
-    return stock("fairseq-eval-lm", text, "--path", checkpoint, "--gen-subset", "valid", *words, **options)
+    return with_plugin("fairseq-eval-lm", text, "--path", checkpoint, "--gen-subset", "valid", *words, **options)
 
 
 def loss_of(out):
@@ -104,7 +104,7 @@ def test_sampling(xpos, text):
     words = ["--path", xpos, "--task", "language_modeling", "--tokens-per-sample", 8, "--gen-subset", "valid"]
     words += ["--model-overrides", "{'cache_size': 6}"]
     words += ["--sampling", "--sampling-topk", 5, "--beam", 2, "--nbest", 2, "--max-len-b", 12, "--batch-size", 7]
-    out = stock("fairseq-generate", text, *words)
+    out = with_plugin("fairseq-generate", text, *words)
     pieces = {int(i) for i in re.findall(r"^S-(\d+)\t", out, re.M)}
     assert len(pieces) > 10
     assert sorted(map(int, re.findall(r"^H-(\d+)\t", out, re.M))) == sorted([*pieces, *pieces])
@@ -115,7 +115,7 @@ def test_beam_search_scores_are_those_of_the_whole_pass(xpos, text):
     pattern = {"attention_pattern": "blockwise:4"}
     words = ["--path", xpos, "--task", "language_modeling", "--beam", 3, "--max-len-b", 12]
     words += ["--model-overrides", repr(pattern)]
-    out = stock("fairseq-interactive", text, *words, stdin="w1 w2 w3\n")
+    out = with_plugin("fairseq-interactive", text, *words, stdin="w1 w2 w3\n")
     sentence = re.search(r"^H-0\t\S+\t(.*)$", out, re.M).group(1)
     assert sentence.startswith("w1 w2 w3 ")
     scores = [float(s) for s in re.search(r"^P-0\t(.*)$", out, re.M).group(1).split()]

@@ -5,7 +5,7 @@ import torch
 
 from fairseq_posenc.encodings import encoding_class, encoding_names
 from fairseq_posenc.errors import InputError
-from tests.models.build import build_small_lm, text
+from tests.support.models import build_small_lm, text
 
 PATTERNS = ["full", "window:5", "blockwise:8"]
 #: More than two blocks; the last one is not full.

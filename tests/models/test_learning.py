@@ -5,8 +5,8 @@ import torch
 from torch.nn import functional as F
 
 from fairseq_posenc.encodings import encoding_names
-from tests.encodings.cases import CASES
-from tests.models.build import build_small
+from tests.support.encodings import CASES
+from tests.support.models import build_small
 
 LENGTH, WORDS = 5, 8
 

@@ -8,10 +8,10 @@ from fairseq import models, options
 from fairseq.models import ARCH_MODEL_REGISTRY
 
 from fairseq_posenc.analysis.build import dictionary
-from fairseq_posenc.encodings import encoding_class, encoding_names
+from fairseq_posenc.encodings import encoding_names
 from fairseq_posenc.errors import InputError
 from fairseq_posenc.models.transformer import SIZES
-from tests.models.build import SMALL, architecture, batch, build_model, build_small, incremental_logits
+from tests.support.models import SMALL, architecture, batch, build_model, build_small, incremental_logits
 
 SMALL_FLAGS = [str(word) for pair in SMALL.items() for word in pair]
 
@@ -59,13 +59,6 @@ def test_sides_of_different_kinds(encoder, decoder):
     torch.testing.assert_close(incremental_logits(model, sample)[tokens], whole[tokens], atol=1e-5, rtol=0)
     whole.pow(2).sum().backward()
     assert all(p.grad is not None for p in model.parameters())
-
-
-def test_causal_only_encodings_are_refused_in_an_encoder(monkeypatch):
-    monkeypatch.setattr(encoding_class("rope"), "causal_only", True)
-    with pytest.raises(InputError, match="rope is causal only.*--encoder-position-encoding"):
-        build_small("rope")
-    build_small("none", "--decoder-position-encoding", "rope")
 
 
 def test_parameters_of_the_other_encodings_in_the_base_model():

@@ -9,7 +9,7 @@ from torch import nn
 
 from fairseq_posenc.errors import InputError
 from fairseq_posenc.models.pruning import settle_layers_to_keep
-from tests.models.build import batch, build_small, build_small_lm, text
+from tests.support.models import batch, build_small, build_small_lm, text
 
 LAYERS = ("--encoder-layers", 3, "--decoder-layers", 3)
 ENCODINGS = {

@@ -4,8 +4,7 @@ import pytest
 import torch
 from fairseq.modules import FairseqDropout
 
-from tests.models.build import batch, build_small, build_small_lm, text
-from tests.models.test_stock_interchange import stock_model
+from tests.support.models import batch, build_small, build_small_lm, stock_model, text
 
 STOCK_CLASSES = (
     *("TransformerEncoder", "TransformerEncoderLayerBase", "TransformerDecoder", "TransformerDecoderLayerBase"),

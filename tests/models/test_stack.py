@@ -5,7 +5,7 @@ import torch
 
 from fairseq_posenc.encodings import PositionEncoding
 from fairseq_posenc.models.stack import install_encodings, self_attentions
-from tests.models.build import batch, build_small
+from tests.support.models import batch, build_small
 
 
 class Bias(PositionEncoding):

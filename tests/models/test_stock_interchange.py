@@ -4,31 +4,14 @@ import pytest
 import torch
 
 from fairseq_posenc.models.layers import COPIES
-from tests.models.build import SMALL, batch, build_model, build_small
+from tests.support.models import PAIRS, batch, build_small, randomize, stock_model
 
-STOCK_FLAGS = [str(word) for pair in SMALL.items() for word in pair]
-LEARNED = ["--encoder-learned-pos", "--decoder-learned-pos"]
-PAIRS = {"sinusoidal": [], "learned": LEARNED, "none": ["--no-token-positional-embeddings"]}
 VARIANTS = {
     "post-norm": [],
     "pre-norm": ["--encoder-normalize-before", "--decoder-normalize-before"],
     "shared": ["--share-all-embeddings"],
     "layernorm-embedding": ["--layernorm-embedding"],
 }
-
-
-def stock_model(encoding, *flags):
-    return build_model("transformer_iwslt_de_en", *STOCK_FLAGS, *PAIRS[encoding], *flags)
-
-
-def randomize(model):
-    """Biases and norms away from their constant start, so that a lost one shows."""
-    generator = torch.Generator().manual_seed(7)
-    with torch.no_grad():
-        for parameter in model.parameters():
-            if parameter.dim() == 1:
-                parameter.add_(0.1 * torch.randn(parameter.shape, generator=generator))
-    return model
 
 
 def outputs(model, left_pad_source=True, left_pad_target=False):

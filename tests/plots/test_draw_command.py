@@ -8,7 +8,7 @@ import torch
 
 from fairseq_posenc.analysis.by_distance import curves, untrained
 from fairseq_posenc.cli import main
-from fairseq_posenc.encodings import encoding_class, encoding_names
+from fairseq_posenc.encodings import encoding_names
 from fairseq_posenc.plots.encoding import draw
 from fairseq_posenc.plots.results import read_results
 from fairseq_posenc.plots.rows import read_tsv
@@ -27,9 +27,7 @@ def figure(tmp_path_factory):
 @pytest.mark.parametrize("name", encoding_names())
 def test_every_registered_encoding_draws_itself(figure, name):
     rows = [row for row in read_tsv(f"{figure}.tsv") if row["encoding"] == name]
-    assert {row["side"] for row in rows} == (
-        {"decoder"} if encoding_class(name).causal_only else {"encoder", "decoder"}
-    )
+    assert {row["side"] for row in rows} == {"encoder", "decoder"}
     distances = {int(row["distance"]) for row in rows if row["side"] == "decoder"}
     assert distances == set(range(7))
     assert len({row["value"] for row in rows}) > 1 or name == "none"

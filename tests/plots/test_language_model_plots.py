@@ -7,7 +7,7 @@ import math
 import pytest
 
 from fairseq_posenc.plots.results import KINDS
-from tests.plots.language_models import (
+from tests.support.language_model_records import (
     BY_POSITION,
     CLOSED_BIASES,
     EXTRAPOLATION,

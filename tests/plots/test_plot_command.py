@@ -9,7 +9,7 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 
 from fairseq_posenc.cli import main
 from fairseq_posenc.plots.results import KINDS, read_results
-from tests.plots.language_models import LANGUAGE_MODELS
+from tests.support.language_model_records import LANGUAGE_MODELS
 
 COST = {
     "kind": "cost",

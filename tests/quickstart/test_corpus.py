@@ -40,8 +40,8 @@ def test_same_seed_gives_the_same_bytes(tmp_path):
     assert grammar.corpus(2, {"train": 50}) != {"train": sample["train"]}
 
 
-def test_text_is_clean(corpus):
-    for pairs in corpus.values():
+def test_text_is_clean(grammar_corpus):
+    for pairs in grammar_corpus.values():
         for pair in pairs:
             for text in pair:
                 assert TEXT.fullmatch(text) and "  " not in text and " ," not in text and ",," not in text, text
@@ -63,20 +63,20 @@ def test_held_out_sentences_are_no_variants_of_training_sentences():
     assert len(set(every)) == len(every)
 
 
-def test_vocabulary_is_small_and_known_from_training(corpus):
+def test_vocabulary_is_small_and_known_from_training(grammar_corpus):
     for side in (0, 1):
-        train = {word for pair in corpus["train"] for word in words(pair[side])}
-        test = Counter(word for pair in corpus["test"] for word in words(pair[side]))
+        train = {word for pair in grammar_corpus["train"] for word in words(pair[side])}
+        test = Counter(word for pair in grammar_corpus["test"] for word in words(pair[side]))
         assert 200 < len(train) < 1000
         assert sum(count for word, count in test.items() if word not in train) < 0.01 * sum(test.values())
 
 
-def test_many_test_sentences_are_decided_by_the_order_alone(corpus):
+def test_many_test_sentences_are_decided_by_the_order_alone(grammar_corpus):
     bags = defaultdict(set)
-    for source, target in corpus["test"]:
+    for source, target in grammar_corpus["test"]:
         bags[tuple(sorted(words(source)))].add(target)
-    ambiguous = sum(len(bags[tuple(sorted(words(source)))]) > 1 for source, _ in corpus["test"])
-    assert ambiguous > 0.25 * len(corpus["test"])
+    ambiguous = sum(len(bags[tuple(sorted(words(source)))]) > 1 for source, _ in grammar_corpus["test"])
+    assert ambiguous > 0.25 * len(grammar_corpus["test"])
     # The twins are not the same German words either: case endings change with the roles.
     twins = [targets for targets in bags.values() if len(targets) == 2]
     assert sum(len({tuple(sorted(words(target))) for target in pair}) == 2 for pair in twins) > 0.5 * len(twins)
@@ -103,10 +103,10 @@ def finite_forms():
     return apart, joined
 
 
-def test_the_finite_verb_is_second_after_a_fronted_adverb_and_last_after_a_conjunction(corpus):
+def test_the_finite_verb_is_second_after_a_fronted_adverb_and_last_after_a_conjunction(grammar_corpus):
     apart, joined = finite_forms()
     second = last = 0
-    for _, target in corpus["train"]:
+    for _, target in grammar_corpus["train"]:
         if re.match(r"(Heute|Jetzt|Oft|Manchmal|Gestern) ", target):
             assert target.split()[1] in apart, target
             second += 1

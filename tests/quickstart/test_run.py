@@ -13,11 +13,11 @@ from examples.quickstart import run
 
 
 @pytest.fixture(scope="module")
-def data(tmp_path_factory, corpus):
+def data(tmp_path_factory, grammar_corpus):
     """A little text in the files of Multi30k."""
     folder = tmp_path_factory.mktemp("data")
     sizes = {"train": 300, "val": 20, "test_2016_flickr": 12}
-    for (name, size), pairs in zip(sizes.items(), corpus.values()):
+    for (name, size), pairs in zip(sizes.items(), grammar_corpus.values()):
         for side, language in enumerate(("en", "de")):
             text = "".join(pair[side] + "\n" for pair in pairs[:size])
             (folder / f"{name}.{language}.gz").write_bytes(gzip.compress(text.encode()))

@@ -8,7 +8,7 @@ from sacrebleu.metrics import BLEU, CHRF
 from fairseq_posenc.cli import main
 from fairseq_posenc.scoring.grain import chrf_counts
 from fairseq_posenc.scoring.metrics import chrf_metric
-from tests.scoring.sentences import GOOD, POOR, REFERENCES, generated
+from tests.support.translations import GOOD, POOR, REFERENCES, generated
 
 METRICS = {
     "character": (30, lambda n: CHRF(char_order=n, word_order=2)),

@@ -6,7 +6,7 @@ import pytest
 from sacrebleu.metrics import BLEU, CHRF
 
 from fairseq_posenc.cli import main
-from tests.scoring.sentences import GOOD, POOR, REFERENCES
+from tests.support.translations import GOOD, POOR, REFERENCES
 
 # 8, 7, 3 and 5 words, the last with more than one space between words.
 SOURCES = ["a b c d e f g h", "a b c d e f g", "a b c", "a  b \t c d e"]

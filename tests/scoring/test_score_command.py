@@ -10,7 +10,7 @@ import pytest
 from fairseq_posenc.cli import main
 from fairseq_posenc.scoring.metrics import bleu_metric, chrf_metric, score
 from fairseq_posenc.scoring.significance import mark
-from tests.scoring.sentences import GOOD, POOR, REFERENCES, generated
+from tests.support.translations import GOOD, POOR, REFERENCES, generated
 
 
 def run_json(tmp_path, *arguments):

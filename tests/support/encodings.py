@@ -1,0 +1,250 @@
+"""One row an encoding: how the tests build it, and its hooks written naively. A new encoding joins by a new row.
+
+A reference is a loop over tokens in float64 that follows the paper's equation; it may read the encoding's
+parameters, never call its methods.
+"""
+
+import math
+from dataclasses import dataclass, field
+from typing import Callable, Optional
+
+import torch
+
+
+@dataclass(frozen=True)
+class Case:
+    """How to test one encoding.
+
+    Args:
+        options: constructor arguments that keep it small.
+        embed: naive ``(encoding, x (T, C), positions (list of int)) -> (T, C)``, for encodings that embed.
+        bias: naive ``(encoding, distance = query column - key column) -> list of a number a head``.
+        score: naive ``(encoding, q (H, D), k (H, D), q_column, k_column) -> (H,)``, before the bias and 1/sqrt(D).
+        values: naive ``(encoding, v (H, D), position) -> (H, D)``.
+        mix: naive ``(encoding, v (H, D), q_column, k_column) -> (H, D)``, the value as a query sees it.
+        informs: whether a model can learn word order from it.
+        tolerance: of the fp32 numbers inside (tables), against float64.
+        variants: more constructor arguments, to be tested against the same references.
+    """
+
+    options: dict = field(default_factory=dict)
+    embed: Optional[Callable] = None
+    bias: Optional[Callable] = None
+    score: Optional[Callable] = None
+    values: Optional[Callable] = None
+    mix: Optional[Callable] = None
+    informs: bool = True
+    tolerance: float = 1e-9
+    variants: tuple = ()
+
+
+def sinusoidal(encoding, x, positions):
+    half = x.size(1) // 2
+    out = x.clone()
+    for row, position in enumerate(positions):
+        for i in range(half):
+            angle = (position + encoding.stack.first_row) / 10000 ** (i / (half - 1))
+            out[row, i] += math.sin(angle)
+            out[row, half + i] += math.cos(angle)
+    return out
+
+
+def learned(encoding, x, positions):
+    first = encoding.stack.first_row
+    return torch.stack([x[row] + encoding.weight[first + position] for row, position in enumerate(positions)])
+
+
+def posnet_embed(encoding, x, positions):
+    rows = []
+    for row, position in enumerate(positions):
+        kernel = encoding.kernels.weight[min(position, encoding.kernels.weight.size(0) - 1)]
+        bottleneck = (encoding.reduce.weight @ x[row]) @ kernel
+        rows.append(encoding.expand.weight @ bottleneck.clamp(min=0) + x[row])
+    return torch.stack(rows)
+
+
+def posnet_attn(encoding, v, position):
+    rows = []
+    for head, row in enumerate(v):
+        weight = encoding.kernels[min(head, len(encoding.kernels) - 1)].weight
+        rows.append(row + (row @ weight[min(position, weight.size(0) - 1)]).clamp(min=0))
+    return torch.stack(rows)
+
+
+def alibi_slopes(heads, slopes="authors"):
+    """2^-(8/H), 2^-(16/H), ..; for other numbers of heads the authors interleave the slopes of two powers of two."""
+    if slopes == "authors" and heads & (heads - 1):
+        lower = 2 ** math.floor(math.log2(heads))
+        return [*alibi_slopes(lower), *alibi_slopes(2 * lower)[::2][: heads - lower]]
+    return [2 ** (-8 * n / heads) for n in range(1, heads + 1)]
+
+
+def alibi(encoding, distance):
+    options = encoding.test_options
+    slopes = alibi_slopes(encoding.stack.heads, options.get("slopes", "authors"))
+    if "same_exponent" in options:
+        slopes = [2 ** -options["same_exponent"]] * encoding.stack.heads
+    slopes = [slope * 2 ** -options.get("shift", 0) for slope in slopes]
+    steps, numbers = abs(distance), []
+    form = "decoder" if encoding.stack.causal else options.get("encoder", "symmetric")
+    for head, slope in enumerate(slopes):
+        hidden = form == "split" and distance and (distance < 0) == (head % 2 == 0)
+        extra = 0.5 if form == "offset" and distance < 0 else 0
+        numbers.append(-1e4 if hidden else -slope * (steps + extra))
+    return numbers
+
+
+def sandwich(encoding, distance):
+    dim, first = encoding.test_options["dim"], encoding.test_options.get("index_base", "zero") == "one"
+    numbers = []
+    for n in range(1, encoding.stack.heads + 1):
+        total = sum(math.cos(distance / 10000 ** (2 * i / dim)) for i in range(first, dim // 2 + first))
+        numbers.append((total - dim / 2) / (8 * n / encoding.stack.heads))
+    return numbers
+
+
+def sandwich_smoothed(encoding, distance):
+    a, b = {"all": (-0.825, -0.8), "recent": (-1.02, -0.02)}[encoding.test_options.get("fit", "all")]
+    heads = encoding.stack.heads
+    return [(a * math.log(1 + abs(distance)) + b) * 8 / (8 * n / heads) for n in range(1, heads + 1)]
+
+
+def kerple_log(encoding, distance):
+    r1, r2 = ([math.log(1 + math.exp(x)) for x in p.flatten().tolist()] for p in (encoding.free_r1, encoding.free_r2))
+    return [-a * math.log(1 + b * abs(distance)) for a, b in zip(r1, r2)]
+
+
+def kerple_power(encoding, distance):
+    r1 = [math.log(1 + math.exp(x)) for x in encoding.free_r1.flatten().tolist()]
+    r2 = [2 / (1 + math.exp(-x)) for x in encoding.free_r2.flatten().tolist()]
+    return [-a * abs(distance) ** b for a, b in zip(r1, r2)]
+
+
+def t5_bucket(steps, buckets, max_distance):
+    """In whole numbers: bucket b > exact begins where (steps/exact)^(buckets-exact) = (max/exact)^(b-exact)."""
+    exact = buckets // 2
+    if steps < exact:
+        return steps
+    wide = buckets - exact
+    begun = [
+        b
+        for b in range(exact, buckets)
+        if steps**wide * exact ** (b - exact) >= max_distance ** (b - exact) * exact**wide
+    ]
+    return max(begun)
+
+
+def t5(encoding, distance):
+    buckets, max_distance = encoding.test_options["buckets"], encoding.test_options["max_distance"]
+    if encoding.stack.causal:
+        return encoding.weight[t5_bucket(distance, buckets, max_distance)].tolist()
+    row = t5_bucket(abs(distance), buckets // 2, max_distance) + (buckets // 2 if distance < 0 else 0)
+    return encoding.weight[row].tolist()
+
+
+def adaptive_t5(encoding, distance):
+    direction, numbers = "future" if distance < 0 else "past", []
+    network, rates = encoding.networks[direction], encoding.rates[direction]
+    for head in range(encoding.stack.heads):
+        rate = max(0, rates[head].item()) / 256
+        hidden = [1 - math.exp(-rate * abs(distance))]
+        for layer in range(3):
+            weight, bias = network.weights[layer][head].detach(), network.biases[layer][head, 0].detach()
+            hidden = [sum(x * w for x, w in zip(hidden, column)) + b for column, b in zip(weight.T, bias)]
+            if layer < 2:
+                hidden = [1 / (1 + math.exp(-x)) for x in hidden]
+        numbers.append(float(hidden[0]))
+    return numbers
+
+
+def shaw_row(encoding, q_column, k_column):
+    clip = encoding.test_options["clip"]
+    return min(max(k_column - q_column, -clip), clip) + clip
+
+
+def shaw(encoding, q, k, q_column, k_column):
+    return (q * (k + encoding.keys[shaw_row(encoding, q_column, k_column)])).sum(-1)
+
+
+def shaw_mix(encoding, v, q_column, k_column):
+    return v + encoding.vectors[shaw_row(encoding, q_column, k_column)]
+
+
+def pairwise(q, k, angles, decays):
+    """Sum over pairs of dimensions of decay x Re((q0 + i q1) conj(k0 + i k1) e^(i angle))."""
+    total = []
+    for q_head, k_head in zip(q.tolist(), k.tolist()):
+        score = 0
+        for i, (angle, decay) in enumerate(zip(angles, decays)):
+            product = complex(*q_head[2 * i : 2 * i + 2]) * complex(*k_head[2 * i : 2 * i + 2]).conjugate()
+            score += decay * (product * complex(math.cos(angle), math.sin(angle))).real
+        total.append(score)
+    return torch.tensor(total, dtype=torch.float64)
+
+
+def rope(encoding, q, k, q_column, k_column):
+    dim = int(encoding.test_options.get("fraction", 1) * q.size(1))
+    base = encoding.test_options.get("base", 10000)
+    angles = [(q_column - k_column) * base ** (-2 * i / dim) for i in range(dim // 2)]
+    angles += [0] * ((q.size(1) - dim) // 2)
+    return pairwise(q, k, angles, [1] * len(angles))
+
+
+def xpos(encoding, q, k, q_column, k_column):
+    options, pairs = encoding.test_options, q.size(1) // 2
+    gamma, distance = options.get("gamma", 0.4), q_column - k_column
+    angles = [distance * options.get("base", 10000) ** (-i / pairs) for i in range(pairs)]
+    if options.get("rotation") == "off":
+        angles = [0] * pairs
+    zeta = [(i / pairs + gamma) / (1 + gamma) for i in range(pairs)]
+    if options.get("decay") == "scalar":
+        zeta = [gamma / (1 + gamma)] * pairs
+    if options.get("decay") == "none":
+        zeta = [1] * pairs
+    return pairwise(q, k, angles, [z ** (abs(distance) / options.get("scale_base", 512)) for z in zeta])
+
+
+CASES = {
+    "none": Case(informs=False),
+    "sinusoidal": Case(embed=sinusoidal, tolerance=1e-5),
+    "learned": Case(embed=learned),
+    "posnet-embed": Case(options={"max_positions": 64, "kernel_dim": 4}, embed=posnet_embed),
+    "posnet-attn": Case(
+        options={"max_positions": 64, "initialization": "slice"},
+        values=posnet_attn,
+        variants=({"heads": "separate"},),
+    ),
+    "shaw": Case(options={"clip": 3}, score=shaw, mix=shaw_mix),
+    "t5": Case(options={"buckets": 8, "max_distance": 16}, bias=t5),
+    "adaptive-t5": Case(
+        options={"hidden": 3, "second_hidden": 2},
+        bias=adaptive_t5,
+    ),
+    "alibi": Case(
+        bias=alibi,
+        variants=(
+            {"slopes": "geometric", "shift": 2.0},
+            {"same_exponent": 4.0},
+            {"encoder": "split"},
+            {"encoder": "offset", "shift": -3.0},
+        ),
+    ),
+    "sandwich": Case(options={"dim": 16}, bias=sandwich, variants=({"index_base": "one"},)),
+    "sandwich-smoothed": Case(bias=sandwich_smoothed, variants=({"fit": "recent"},)),
+    "kerple-log": Case(bias=kerple_log),
+    "kerple-power": Case(bias=kerple_power),
+    "rope": Case(score=rope, variants=({"base": 100.0}, {"fraction": 0.5})),
+    "xpos": Case(
+        options={"scale_base": 4.0},
+        score=xpos,
+        variants=(
+            {"gamma": 1.5, "base": 50.0},
+            {"rotation": "off"},
+            {"decay": "none"},
+            {"decay": "scalar", "scale_base": 100.0},
+        ),
+    ),
+}
+
+#: Every encoding with its own options, and with those of each variant: (name, options).
+VARIANTS = [(name, {**case.options, **extra}) for name, case in CASES.items() for extra in ({}, *case.variants)]

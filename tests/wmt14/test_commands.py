@@ -1,0 +1,168 @@
+"""DRY_RUN=1: complete commands, as fairseq's own parsers take them; and what the scripts refuse before they start."""
+
+import pytest
+
+from fairseq_posenc.encodings import encoding_names
+from tests.support.recipes import WMT14, commands, names, parse, rows
+
+TABLES = {"table1": "base", "table2": "big", "all": "base", "figure3": "base"}
+
+
+@pytest.fixture(scope="module")
+def dry(wmt14_script, tmp_path_factory):
+    """Commands of a dry run of reproduce.sh, each run once."""
+    printed = {}
+
+    def run(what, **variables):
+        key = (what, *sorted(variables.items()))
+        if key not in printed:
+            work = tmp_path_factory.mktemp("dry") / "my work"  # a space, as folders have
+            result = wmt14_script("reproduce.sh", what, DRY_RUN=1, WORK=work, **variables)
+            assert result.returncode == 0, result.stderr
+            assert not work.exists()
+            printed[key] = commands(result.stdout)
+        return printed[key]
+
+    return run
+
+
+def test_the_rows_are_registered_encodings():
+
+    for table in TABLES:
+        assert {row["encoding"] for row in rows(WMT14, table)} <= set(encoding_names()), table
+    assert set(names("all")) == set(encoding_names())
+    assert names("table1") == ["none", "sinusoidal", "learned", "shaw", "adaptive-t5", "posnet-attn", "posnet-embed"]
+    assert names("table2") == ["sinusoidal", "shaw", "posnet-embed"]
+
+
+@pytest.mark.parametrize(("what", "scale"), [("table1", "paper"), ("table2", "paper"), ("all", "small")])
+def test_every_printed_command_is_one_that_fairseq_takes(what, scale, dry):
+    printed = dry(what, SCALE=scale)
+    trainings = [parse(words) for words in printed if words[0] == "fairseq-train"]
+    generations = [parse(words) for words in printed if words[0] == "fairseq-generate"]
+    preparations = [parse(words) for words in printed if words[0] == "fairseq-preprocess"]
+    wanted = [(pair, name) for pair in ("en-de", "en-fr") for name in (row["encoding"] for row in rows(WMT14, what))]
+    assert [(f"{args.source_lang}-{args.target_lang}", args.arch) for args in trainings] == [
+        (pair, f"transformer_{name.replace('-', '_')}_{architecture(scale, TABLES[what])}") for pair, name in wanted
+    ]
+    assert [args.position_encoding for args in trainings] == [name for _, name in wanted]
+    assert len(generations) == len(trainings) and len(preparations) == 2
+    for training, generation in zip(trainings, generations):
+        assert generation.data == training.data and generation.user_dir == "fairseq_posenc"
+        assert (generation.beam, generation.lenpen, generation.post_process) == (4, 0.6, "subword_nmt")
+        assert generation.gen_subset == "test"
+        assert (generation.source_lang, generation.target_lang) == (training.source_lang, training.target_lang)
+    assert {args.destdir.removesuffix(".partial") for args in preparations} == {args.data for args in trainings}
+    assert not any("..." in word or "$" in word for words in printed for word in words if words[0] != "python")
+
+
+def architecture(scale, size):
+    return "iwslt_de_en" if scale != "paper" else "wmt_en_de" if size == "base" else "wmt_en_de_big"
+
+
+def test_the_papers_settings(dry):
+    for what in ("table1", "table2"):
+        for words in dry(what, SCALE="paper"):
+            if words[0] != "fairseq-train":
+                continue
+            args = parse(words)
+            assert args.fp16 and args.max_tokens == 4096 and args.update_freq == [8]
+            assert args.lr == [7e-4] and args.warmup_updates == 4000 and args.warmup_init_lr == 1e-7
+            assert args.adam_betas == "(0.9, 0.98)" and args.adam_eps == 1e-9 and args.label_smoothing == 0.1
+            assert args.max_update == 150_000 and args.patience == 30 and args.share_all_embeddings
+            assert args.save_interval_updates and args.keep_interval_updates >= 5
+            big = what == "table2"
+            assert args.dropout == (0.3 if big and args.target_lang == "de" else 0.1)
+            assert args.attention_dropout == (0.1 if big else 0.0)
+            assert args.encoder_embed_dim == (1024 if big else 512)
+            assert args.encoder_layers == args.decoder_layers == 6
+    trainings = [parse(words) for words in dry("table2", SCALE="paper") if words[0] == "fairseq-train"]
+    assert [args.shaw_clip for args in trainings if args.position_encoding == "shaw"] == [8, 8]
+    assert [args.posnet_dim for args in trainings if args.position_encoding == "posnet-embed"] == [256, 256]
+
+
+def test_the_kernel_dimensions_of_figure_3(dry):
+    printed = dry("figure3", SCALE="paper")
+    trainings = [parse(words) for words in printed if words[0] == "fairseq-train"]
+    assert [args.posnet_dim for args in trainings] == 2 * [16, 32, 64, 96, 128, 256, 512]
+    assert len({args.save_dir for args in trainings}) == 14
+    # The paper's figure is of the validation set.
+    assert {parse(words).gen_subset for words in printed if words[0] == "fairseq-generate"} == {"valid"}
+
+
+@pytest.mark.parametrize("processes", [(1, 1), (2, 1), (8, 1), (4, 2)])
+def test_any_number_of_gpus_and_machines_keeps_the_batch(processes, wmt14_script, tmp_path):
+    gpus, machines = processes
+    variables = {"SCALE": "paper", "WORK": tmp_path, "DRY_RUN": 1, "GPUS": gpus, "NNODES": machines}
+    if machines > 1:
+        variables |= {"NODE_RANK": 1, "MASTER_ADDR": "first.example"}
+    (_, words) = commands(wmt14_script("train.sh", "none", "en-de", "base", **variables).stdout)
+    start = words.index("fairseq-train")
+    args = parse(words[start:])
+    assert args.update_freq == [8 // (gpus * machines)] and args.distributed_world_size == gpus * machines
+    if gpus * machines == 1:
+        assert start == 0
+    else:
+        assert words[0] == "torchrun" and words[words.index("--nproc_per_node") + 1] == str(gpus)
+    if machines > 1:
+        assert words[words.index("--node_rank") + 1] == "1"
+        assert words[words.index("--master_addr") + 1] == "first.example"
+
+
+BAD_TRAINING = [
+    (("snoopy", "en-de", "base"), {}, "encoding snoopy is not one of adaptive-t5, alibi"),
+    (("none", "de-en", "base"), {}, "language pair de-en is not one of en-de, en-fr"),
+    (("none", "en-de", "huge"), {}, "size huge is not one of base, big"),
+    (("none", "en-de"), {}, "give ENCODING"),
+    (("none", "en-de", "base"), {}, "no data in "),
+    (("none", "en-de", "base"), {"GPUS": "3"}, "GPUS x NNODES = 3 does not divide"),
+    (("none", "en-de", "base"), {"GPUS": "0"}, "GPUS 0 is not a whole number above 0"),
+    (("none", "en-de", "base"), {"GPUS": "2", "SCALE": "small"}, "SCALE=small trains in one process"),
+    (("none", "en-de", "base"), {"NNODES": "2"}, "NNODES=2 needs MASTER_ADDR"),
+    (("none", "en-de", "base"), {"NNODES": "2", "MASTER_ADDR": "a", "NODE_RANK": "2"}, "NODE_RANK=2 is not below"),
+    (("none", "en-de", "base"), {"SEED": "x"}, "SEED=x is not a whole number above 0"),
+    (("none", "en-de", "base"), {"VENV": "/nowhere", "PATH": "/usr/bin:/bin"}, "run scripts/setup.sh"),
+]
+
+
+@pytest.mark.parametrize(("arguments", "variables", "message"), BAD_TRAINING)
+def test_training_refuses_before_it_starts(arguments, variables, message, wmt14_script, tmp_path):
+    dry = {} if message.startswith("no data") else {"DRY_RUN": "1"}  # so that the missing data is not what it refuses
+    result = wmt14_script("train.sh", *arguments, **{"SCALE": "paper", "WORK": tmp_path / "work", **dry, **variables})
+    assert result.returncode == 2 and not result.stdout
+    assert result.stderr.count("\n") == 1 and message in result.stderr
+    assert not (tmp_path / "work").exists()
+
+
+@pytest.mark.parametrize(
+    ("script", "arguments", "variables", "message"),
+    [
+        ("reproduce.sh", (), {}, "give table1"),
+        ("reproduce.sh", ("table4",), {}, "table4 is not one of table1"),
+        ("reproduce.sh", ("table1", "--pairs", "en-ru"), {}, "language pair en-ru"),
+        ("reproduce.sh", ("table1", "--pair", "en-de"), {}, "option --pair is not one of"),
+        ("reproduce.sh", ("table1", "--only", "rope"), {}, "--only rope is not a row of"),
+        ("reproduce.sh", ("table1",), {"SEEDS": "1 two"}, "SEEDS two is not a whole number"),
+        ("reproduce.sh", ("figure4",), {"SEEDS": "1 2"}, "figure4 takes one seed"),
+        ("reproduce.sh", ("table3", "--pairs", "en-de"), {}, "table3 needs no text"),
+        ("reproduce.sh", ("table1",), {"JOBS": "0"}, "JOBS 0 is not a whole number"),
+        ("reproduce.sh", ("table1", "--pairs", "en-fr"), {"SCALE": "smoke"}, "SCALE=smoke has no en-fr"),
+        ("reproduce.sh", ("table1",), {"SCALE": "tiny"}, "SCALE=tiny is not one of paper, small, smoke"),
+        ("generate.sh", ("none", "en-de", "base"), {}, "no checkpoints in "),
+        ("generate.sh", ("none", "en-de", "base"), {"SET": "train"}, "SET=train is not one of test, valid, joined"),
+        ("generate.sh", ("none", "en-de", "base"), {"AVERAGE": "-1"}, "AVERAGE -1 is not a whole number"),
+        ("score.sh", ("en-de", "base", "none"), {}, "no translations in "),
+        ("joined.sh", ("en-de",), {}, "no data in "),
+    ],
+)
+def test_the_other_scripts_refuse_in_one_line(script, arguments, variables, message, wmt14_script, tmp_path):
+    result = wmt14_script(script, *arguments, **{"SCALE": "small", "WORK": tmp_path / "work", **variables})
+    assert result.returncode == 2 and not result.stdout
+    assert result.stderr.count("\n") == 1 and message in result.stderr
+    assert not (tmp_path / "work").exists()
+
+
+@pytest.mark.parametrize("script", ["prepare.sh", "train.sh", "generate.sh", "score.sh", "joined.sh", "reproduce.sh"])
+def test_help(script, wmt14_script):
+    result = wmt14_script(script, "-h")
+    assert result.returncode == 0 and f"  {script} " in result.stdout and not result.stderr
