@@ -22,18 +22,16 @@ FINEST = POINTS = 1024  # every distance below the first, and as many in even st
 
 
 def untrained(names, heads, longest):
-    """The encodings of these names, with default options and 64 dimensions a head: [(encoding, "encoder"), ..].
+    """The encodings of these names, with default options and 64 dimensions per head: [(encoding, "encoder"), ..].
 
-    Each for an encoder, unless it is causal only, and for a decoder, for positions up to ``longest``.
+    Each for an encoder and for a decoder, for positions up to ``longest``.
     """
     found = []
     for name in names:
         for side in ("encoder", "decoder"):
-            causal = side == "decoder"
-            if causal or not encoding_class(name).causal_only:
-                torch.manual_seed(0)
-                stack = Stack(model_dim=64 * heads, heads=heads, max_positions=longest + 1, causal=causal)
-                found.append((encoding_class(name)(stack).eval(), side))
+            torch.manual_seed(0)
+            stack = Stack(64 * heads, heads, max_positions=longest + 1, causal=side == "decoder")
+            found.append((encoding_class(name)(stack).eval(), side))
     return found
 
 

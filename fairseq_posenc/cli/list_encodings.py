@@ -3,17 +3,7 @@
 import json
 
 from fairseq_posenc.encodings import Stack, encoding_class, encoding_names
-
-#: Hook of an encoding -> what it changes.
-PLACES = {
-    "embed": "embeddings",
-    "rotate": "queries and keys",
-    "decay": "queries and keys",
-    "scores": "scores",
-    "bias": "scores",
-    "mix": "values",
-    "values": "values",
-}
+from fairseq_posenc.encodings.base import HOOKS
 
 
 def add_arguments(parser):
@@ -32,14 +22,13 @@ def describe(name):
         "name": name,
         "summary": encoding.summary,
         # A dict keeps the order and drops what is named twice.
-        "acts_on": list(dict.fromkeys(place for hook, place in PLACES.items() if encoding.overrides(hook))),
+        "acts_on": list(dict.fromkeys(place for hook, place in HOOKS.items() if encoding.overrides(hook))),
         "translation_invariant": encoding.translation_invariant,
-        "causal_only": encoding.causal_only,
         "length_limit": encoding.length_limit,
         "learned_parameters": any(True for _ in encoding(Stack(model_dim=16, heads=2)).parameters()),
         "options": [
-            {"flag": flag.name, "default": encoding.default_options()[argument], "help": flag.help}
-            for argument, flag in encoding.flags.items()
+            {"flag": option.flag, "default": option.default, "help": option.help}
+            for option in encoding.options().values()
         ],
         "source": encoding.source,
     }
@@ -47,7 +36,7 @@ def describe(name):
 
 def table(rows):
     """One line an encoding, columns aligned; then the options and the sources."""
-    header = ["encoding", "acts on", "translation-invariant", "sides", "length limit", "parameters"]
+    header = ["encoding", "acts on", "translation-invariant", "length limit", "parameters"]
     lines = [header]
     for row in rows:
         lines.append(
@@ -55,7 +44,6 @@ def table(rows):
                 row["name"],
                 ", ".join(row["acts_on"]) or "-",
                 "yes" if row["translation_invariant"] else "no",
-                "decoder" if row["causal_only"] else "encoder, decoder",
                 row["length_limit"] or "none",
                 "learned" if row["learned_parameters"] else "fixed",
             ]

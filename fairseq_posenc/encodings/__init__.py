@@ -3,10 +3,10 @@
 import importlib
 import pkgutil
 
-from fairseq_posenc.encodings.base import Flag, PositionEncoding, Stack
+from fairseq_posenc.encodings.base import PositionEncoding, Stack
 from fairseq_posenc.encodings.registry import encoding_class, encoding_names, register_encoding
 
 for _module in pkgutil.iter_modules(__path__):
     importlib.import_module(f"{__name__}.{_module.name}")
 
-__all__ = ["Flag", "PositionEncoding", "Stack", "encoding_class", "encoding_names", "register_encoding"]
+__all__ = ["PositionEncoding", "Stack", "encoding_class", "encoding_names", "register_encoding"]

@@ -1,12 +1,14 @@
 """Adaptive-T5: T5's bias as a small network of an exponentially squashed distance."""
 
+from typing import Annotated
+
 import torch
 from torch import nn
 from torch.nn import functional as F
 
-from fairseq_posenc.encodings.base import FIRST, SEPARATE, SHARED, Flag
 from fairseq_posenc.encodings.dropout import Dropout
 from fairseq_posenc.encodings.limits import check_table
+from fairseq_posenc.encodings.options import FIRST, LAYER, SIDE, Sharing
 from fairseq_posenc.encodings.registry import register_encoding
 from fairseq_posenc.encodings.relative import RelativeBias
 from fairseq_posenc.errors import InputError
@@ -51,8 +53,8 @@ class AdaptiveT5(RelativeBias):
     As in the authors' code, a starts uniform in (1, 15), weights from a normal distribution of standard deviation 0.1
     cut off at twice that, biases at 0.1, and dropout follows the first hidden layer only.
 
-    ``layers``: the authors' code has the bias in the first layer alone by default ("first"); their paper speaks of
-    every attention layer ("shared" or "separate" parameters).
+    The authors' code has the bias in the first layer alone by default (``--adaptive-t5-layers first``); their paper
+    speaks of every attention layer (``shared`` or ``separate`` parameters).
 
     While training, dropout draws once for each distance of a batch, not for each pair of tokens.
 
@@ -62,18 +64,20 @@ class AdaptiveT5(RelativeBias):
 
     summary = "small network a head of a squashed distance"
     source = "Wu et al. 2021; compared in Zhang et al. 2023 (ACL), Table 1"
-    flags = {
-        "hidden": Flag("--adaptive-t5-hidden", "width of the first hidden layer"),
-        "second_hidden": Flag("--adaptive-t5-second-hidden", "width of the second hidden layer"),
-        "dropout": Flag("--adaptive-t5-dropout", "dropout after the first hidden layer"),
-        "layers": Flag(
-            "--adaptive-t5-layers",
-            "in the first layer alone (the authors' code), or in all, with common parameters or their own",
-            (FIRST, SHARED, SEPARATE),
-        ),
-    }
 
-    def __init__(self, stack, hidden: int = 16, second_hidden: int = 4, dropout: float = 0.5, layers: str = "first"):
+    sharing = Sharing(
+        "layers",
+        "in the first layer alone (the authors' code), or in all, with common parameters or their own",
+        {"first": FIRST, "shared": SIDE, "separate": LAYER},
+    )
+
+    def __init__(
+        self,
+        stack,
+        hidden: Annotated[int, "width of the first hidden layer"] = 16,
+        second_hidden: Annotated[int, "width of the second hidden layer"] = 4,
+        dropout: Annotated[float, "dropout after the first hidden layer"] = 0.5,
+    ):
         super().__init__(stack)
         for flag, width in (("hidden", hidden), ("second-hidden", second_hidden)):
             if width < 1:

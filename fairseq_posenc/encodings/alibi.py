@@ -1,8 +1,9 @@
 """ALiBi: a penalty that grows linearly with the distance."""
 
+from typing import Annotated, Literal, Optional
+
 import torch
 
-from fairseq_posenc.encodings.base import Flag
 from fairseq_posenc.encodings.limits import check_number
 from fairseq_posenc.encodings.registry import register_encoding
 from fairseq_posenc.encodings.relative import RelativeBias, head_exponents
@@ -46,28 +47,19 @@ class ALiBi(RelativeBias):
 
     summary = "linear penalty on the distance, one slope a head"
     source = "Press et al. 2022 (ICLR); variants of Chi et al. 2023 (ACL), Eq 3 and Table 1"
-    flags = {
-        "slopes": Flag(
-            "--alibi-slopes",
-            "slopes by the authors' code, or 2^(-8n/H) for any number of heads",
-            ("authors", "geometric"),
-        ),
-        "shift": Flag("--alibi-shift", "added to the exponent h of every slope 2^(-h)"),
-        "same_exponent": Flag("--alibi-same-exponent", "one exponent h for the slopes 2^(-h) of all heads"),
-        "encoder": Flag(
-            "--alibi-encoder",
-            "in the encoder: absolute distance, half of the heads for each direction, or 0.5 more for the future",
-            ("symmetric", "split", "offset"),
-        ),
-    }
 
     def __init__(
         self,
         stack,
-        slopes: str = "authors",
-        shift: float = 0.0,
-        same_exponent: float = None,
-        encoder: str = "symmetric",
+        slopes: Annotated[
+            Literal["authors", "geometric"], "slopes by the authors' code, or 2^(-8n/H) for any number of heads"
+        ] = "authors",
+        shift: Annotated[float, "added to the exponent h of every slope 2^(-h)"] = 0.0,
+        same_exponent: Annotated[Optional[float], "one exponent h for the slopes 2^(-h) of all heads"] = None,
+        encoder: Annotated[
+            Literal["symmetric", "split", "offset"],
+            "in the encoder: absolute distance, half of the heads for each direction, or 0.5 more for the future",
+        ] = "symmetric",
     ):
         super().__init__(stack)
         for flag, number in (("shift", shift), ("same-exponent", same_exponent)):

@@ -5,21 +5,27 @@ Shapes in this package: ``B`` batch, ``T`` length, ``H`` heads, ``D`` head dimen
 
 import inspect
 from dataclasses import dataclass
+from functools import cache
 from typing import Optional
 
 from torch import nn
 
+from fairseq_posenc.encodings.options import SIDE, Sharing, constructor_options, sharing_option
 from fairseq_posenc.encodings.positions import can_look
 
 BEFORE_DROPOUT = "before dropout"
 AFTER_DROPOUT = "after dropout"
 
-#: Which layers of a stack an encoding acts in: all with one instance, all with an instance each, or the first alone.
-SHARED = "shared"
-SEPARATE = "separate"
-FIRST = "first"
-
-ATTENTION_HOOKS = ("rotate", "decay", "bias", "scores", "mix", "values")
+#: Every hook, and what it changes.
+HOOKS = {
+    "embed": "embeddings",
+    "rotate": "queries and keys",
+    "decay": "queries and keys",
+    "scores": "scores",
+    "bias": "scores",
+    "mix": "values",
+    "values": "values",
+}
 
 
 @dataclass(frozen=True)
@@ -42,20 +48,6 @@ class Stack:
     first_row: int = 0
 
 
-@dataclass(frozen=True)
-class Flag:
-    """The command-line face of one constructor argument; its type and default are the constructor's own."""
-
-    name: str
-    help: str
-    choices: Optional[tuple[str, ...]] = None
-
-    @property
-    def attribute(self):
-        """The name under which argparse keeps the value: ``--posnet-dim`` is ``posnet_dim``."""
-        return self.name.lstrip("-").replace("-", "_")
-
-
 class PositionEncoding(nn.Module):
     """A positional encoding: the hooks it uses are overridden, the others do nothing.
 
@@ -65,7 +57,8 @@ class PositionEncoding(nn.Module):
     are consecutive, so a Python ``range`` names them. Hooks keep the dtype of what they are given (``bias`` is fp32);
     numbers that come from positions are computed in fp32 or better.
 
-    Constructor: ``Encoding(stack, **options)``; ``flags`` maps each option to its command-line flag.
+    Constructor: ``Encoding(stack, **options)``; see options.py for how it declares them. Values that an option does
+    not take raise InputError.
     """
 
     #: Set by the registry: the name after ``--position-encoding``, in tables, tests and plots.
@@ -76,16 +69,24 @@ class PositionEncoding(nn.Module):
     source: str
     #: Adding the same number to all positions changes nothing.
     translation_invariant: bool
-    #: Only defined for keys that are not in the future of their query, so refused in an encoder.
-    causal_only = False
     #: What bounds the positions (a flag), or None where every length is accepted.
     length_limit: Optional[str] = None
     #: Where ``embed`` applies: BEFORE_DROPOUT (and before layernorm-embedding), or AFTER_DROPOUT.
     embeds = BEFORE_DROPOUT
-    #: Constructor argument -> Flag.
-    flags = {}
+    #: What flags begin with, where it is not the name.
+    flag_prefix: Optional[str] = None
+    #: What one instance serves, where that can be chosen; otherwise the encoder or the decoder.
+    sharing: Optional[Sharing] = None
     #: Size of an architecture -> constructor arguments it sets, such as {"wmt_en_de_big": {"kernel_dim": 256}}.
     size_defaults = {}
+
+    def __new__(cls, *arguments, **options):
+        if arguments or options:  # copying and unpickling give none
+            given = inspect.signature(cls).bind(*arguments, **options).arguments
+            for name, option in cls.constructor_options().items():
+                if name in given:
+                    option.check(given[name])
+        return super().__new__(cls)
 
     def __init__(self, stack):
         super().__init__()
@@ -169,16 +170,6 @@ class PositionEncoding(nn.Module):
         return not (self.overrides("scores") or self.overrides("mix"))
 
     @classmethod
-    def layers(cls, options):
-        """SHARED, SEPARATE or FIRST: the layers that an encoding with these options (a dict) acts in."""
-        return options.get("layers", SHARED)
-
-    @classmethod
-    def shared_by_encoder_and_decoder(cls, options):
-        """Whether one instance with these options (a dict) serves the encoder and the decoder."""
-        return False
-
-    @classmethod
     def overrides(cls, hook):
         """Whether this encoding uses the hook of that name."""
         return getattr(cls, hook) is not getattr(PositionEncoding, hook)
@@ -186,10 +177,28 @@ class PositionEncoding(nn.Module):
     @classmethod
     def acts_on_attention(cls):
         """Whether attention layers must call this encoding."""
-        return any(cls.overrides(hook) for hook in ATTENTION_HOOKS)
+        return any(cls.overrides(hook) for hook in HOOKS if hook != "embed")
 
     @classmethod
-    def default_options(cls):
-        """Constructor argument -> default, for the arguments that have a flag."""
-        parameters = inspect.signature(cls).parameters
-        return {argument: parameters[argument].default for argument in cls.flags}
+    @cache
+    def constructor_options(cls):
+        """{argument: Option} of the constructor."""
+        return constructor_options(cls.__init__, cls._flag_prefix())
+
+    @classmethod
+    @cache
+    def options(cls):
+        """{name: Option} of the constructor, and that of ``sharing``."""
+        options = dict(cls.constructor_options())
+        if cls.sharing:
+            options[cls.sharing.name] = sharing_option(cls.sharing, cls._flag_prefix())
+        return options
+
+    @classmethod
+    def _flag_prefix(cls):
+        return cls.flag_prefix or getattr(cls, "name", cls.__name__.lower())
+
+    @classmethod
+    def scope(cls, options):
+        """MODEL, SIDE, LAYER or FIRST (see options.py): what one instance serves with these options (a dict)."""
+        return cls.sharing.scopes[options[cls.sharing.name]] if cls.sharing else SIDE

@@ -4,7 +4,7 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
-from fairseq_posenc.encodings.base import Flag
+from fairseq_posenc.encodings.options import LAYER, SIDE, Sharing
 from fairseq_posenc.encodings.registry import register_encoding
 from fairseq_posenc.encodings.relative import RelativeBias
 
@@ -21,6 +21,9 @@ class Kerple(RelativeBias):
     """
 
     source = "Chi et al. 2022 (NeurIPS), KERPLE; compared in Chi et al. 2023 (ACL), Table 3"
+    sharing = Sharing(
+        "layers", "all layers share their parameters (the authors' code), or not", {"shared": SIDE, "separate": LAYER}
+    )
     #: The upper ends of r1 and r2 at the start.
     starts: tuple[float, float]
 
@@ -47,23 +50,15 @@ def inverse_softplus(y):
     return y + torch.log(-torch.expm1(-y))
 
 
-def layers_flag(name):
-    return Flag(name, "all layers share their parameters (the authors' code), or not", ("shared", "separate"))
-
-
 @register_encoding("kerple-log")
 class KerpleLog(Kerple):
     """``bias = -r1 log(1 + r2 distance)``, two learned numbers a head (Chi et al. 2022, logarithmic variant).
 
-    See Kerple for the range and start of r1 and r2. ``layers``: one instance for all layers, or one each.
+    See Kerple for the range and start of r1 and r2.
     """
 
     summary = "logarithmic penalty with two learned numbers a head"
-    flags = {"layers": layers_flag("--kerple-log-layers")}
     starts = (2, 1)
-
-    def __init__(self, stack, layers: str = "shared"):
-        super().__init__(stack)
 
     @staticmethod
     def free(r2):
@@ -82,15 +77,11 @@ class KerpleLog(Kerple):
 class KerplePower(Kerple):
     """``bias = -r1 distance^r2`` with r2 < 2, two learned numbers a head (Chi et al. 2022, power variant).
 
-    See Kerple for the range and start of r1 and r2. ``layers``: one instance for all layers, or one each.
+    See Kerple for the range and start of r1 and r2.
     """
 
     summary = "power-law penalty with two learned numbers a head"
-    flags = {"layers": layers_flag("--kerple-power-layers")}
     starts = (1, 2)
-
-    def __init__(self, stack, layers: str = "shared"):
-        super().__init__(stack)
 
     @staticmethod
     def free(r2):

@@ -1,11 +1,14 @@
 """PosNet at the attention level: a kernel, that is a small matrix, for every position of the values."""
 
+from typing import Annotated, Literal
+
 import torch
 from torch import nn
 from torch.nn import functional as F
 
-from fairseq_posenc.encodings.base import SEPARATE, SHARED, Flag, PositionEncoding
+from fairseq_posenc.encodings.base import PositionEncoding
 from fairseq_posenc.encodings.dropout import Dropout
+from fairseq_posenc.encodings.options import LAYER, MODEL, SIDE, Sharing
 from fairseq_posenc.encodings.positional_kernels import PositionalKernels
 from fairseq_posenc.encodings.positions import Positions
 from fairseq_posenc.encodings.registry import register_encoding
@@ -27,7 +30,6 @@ class PosNetAttn(PositionEncoding):
         dropout: of the module's own, before the residual.
         initialization: "tensor" or "slice", see PositionalKernels.
         beyond: what happens past L: "error", or "clamp" (all later positions use the last kernel).
-        kernels: one Phi for the "model", each "side" (encoder, decoder), or each "layer".
         heads: whether heads share Phi ("shared") or have their own ("separate").
 
     Raises:
@@ -38,36 +40,27 @@ class PosNetAttn(PositionEncoding):
     source = "Zhang et al. 2023 (ACL), Eq 20 and 23"
     translation_invariant = False
     length_limit = "--posnet-attn-max-positions (or none with --posnet-attn-beyond clamp)"
-    flags = {
-        "max_positions": Flag("--posnet-attn-max-positions", "number of positions with a kernel of their own"),
-        "dropout": Flag("--posnet-attn-dropout", "dropout on PosNet's output, before its residual connection"),
-        "initialization": Flag(
-            "--posnet-attn-init",
-            "Xavier-normal over the whole kernel tensor (near-identity start) or over each slice",
-            ("tensor", "slice"),
-        ),
-        "beyond": Flag(
-            "--posnet-attn-beyond",
-            "sentences longer than --posnet-attn-max-positions: refuse, or use the last kernel for all later positions",
-            ("error", "clamp"),
-        ),
-        "kernels": Flag(
-            "--posnet-attn-kernels",
-            "one tensor of kernels for the model, for each side, or for each layer",
-            ("model", "side", "layer"),
-        ),
-        "heads": Flag("--posnet-attn-heads", "heads share the kernels, or have their own", ("shared", "separate")),
-    }
+    sharing = Sharing(
+        "kernels",
+        "one tensor of kernels for the model, for each side, or for each layer",
+        {"model": MODEL, "side": SIDE, "layer": LAYER},
+    )
 
     def __init__(
         self,
         stack,
-        max_positions: int = 512,
-        dropout: float = 0.0,
-        initialization: str = "tensor",
-        beyond: str = "error",
-        kernels: str = "model",
-        heads: str = "shared",
+        max_positions: Annotated[int, "number of positions with a kernel of their own"] = 512,
+        dropout: Annotated[float, "dropout on PosNet's output, before its residual connection"] = 0.0,
+        initialization: Annotated[
+            Literal["tensor", "slice"],
+            "Xavier-normal over the whole kernel tensor (near-identity start) or over each slice",
+            "--posnet-attn-init",
+        ] = "tensor",
+        beyond: Annotated[
+            Literal["error", "clamp"],
+            "sentences longer than --posnet-attn-max-positions: refuse, or use the last kernel for all later positions",
+        ] = "error",
+        heads: Annotated[Literal["shared", "separate"], "heads share the kernels, or have their own"] = "shared",
     ):
         super().__init__(stack)
         if not 0 <= dropout < 1:
@@ -78,14 +71,6 @@ class PosNetAttn(PositionEncoding):
             for _ in range(stack.heads if heads == "separate" else 1)
         )
         self.dropout = Dropout(dropout, type(self).__name__)
-
-    @classmethod
-    def shared_by_encoder_and_decoder(cls, options):
-        return options["kernels"] == "model"
-
-    @classmethod
-    def layers(cls, options):
-        return SEPARATE if options["kernels"] == "layer" else SHARED
 
     @property
     def max_positions(self):

@@ -1,10 +1,13 @@
 """PosNet at the embedding level: a kernel, that is a small matrix, for every position."""
 
+from typing import Annotated, Literal
+
 from torch import nn
 
-from fairseq_posenc.encodings.base import AFTER_DROPOUT, Flag, PositionEncoding
+from fairseq_posenc.encodings.base import AFTER_DROPOUT, PositionEncoding
 from fairseq_posenc.encodings.dropout import Dropout
 from fairseq_posenc.encodings.limits import check_table
+from fairseq_posenc.encodings.options import MODEL, SIDE, Sharing
 from fairseq_posenc.encodings.positional_kernels import PositionalKernels
 from fairseq_posenc.encodings.registry import register_encoding
 from fairseq_posenc.errors import InputError
@@ -34,7 +37,6 @@ class PosNetEmbed(PositionEncoding):
         dropout: of the module's own, before the residual; the paper gives no value, the authors' default is 0.
         initialization: "tensor" or "slice".
         beyond: what happens past L: "error", or "clamp" (all later positions use the last kernel).
-        kernels: "shared" (one module for encoder and decoder) or "separate".
 
     Raises:
         InputError: a dimension below 1, a dropout outside [0, 1), a table larger than the memory, or a position beyond
@@ -46,35 +48,29 @@ class PosNetEmbed(PositionEncoding):
     translation_invariant = False
     length_limit = "--posnet-max-positions (or none with --posnet-beyond clamp)"
     embeds = AFTER_DROPOUT
-    flags = {
-        "max_positions": Flag("--posnet-max-positions", "number of positions with a kernel of their own"),
-        "kernel_dim": Flag("--posnet-dim", "dimension of the positional kernels; the paper: 128 base, 256 big"),
-        "dropout": Flag("--posnet-dropout", "dropout on PosNet's output, before its residual connection"),
-        "initialization": Flag(
-            "--posnet-init",
-            "Xavier-normal over the whole kernel tensor (authors' code, near-identity start) or over each slice",
-            ("tensor", "slice"),
-        ),
-        "beyond": Flag(
-            "--posnet-beyond",
-            "sentences longer than --posnet-max-positions: refuse, or use the last kernel for all later positions",
-            ("error", "clamp"),
-        ),
-        "kernels": Flag(
-            "--posnet-kernels", "one module for encoder and decoder, or one for each", ("shared", "separate")
-        ),
-    }
+    flag_prefix = "posnet"
+    sharing = Sharing(
+        "kernels", "one module for encoder and decoder, or one for each", {"shared": MODEL, "separate": SIDE}
+    )
     size_defaults = {"wmt_en_de_big": {"kernel_dim": 256}}
 
     def __init__(
         self,
         stack,
-        max_positions: int = 512,
-        kernel_dim: int = 128,
-        dropout: float = 0.0,
-        initialization: str = "tensor",
-        beyond: str = "error",
-        kernels: str = "shared",
+        max_positions: Annotated[int, "number of positions with a kernel of their own"] = 512,
+        kernel_dim: Annotated[
+            int, "dimension of the positional kernels; the paper: 128 base, 256 big", "--posnet-dim"
+        ] = 128,
+        dropout: Annotated[float, "dropout on PosNet's output, before its residual connection"] = 0.0,
+        initialization: Annotated[
+            Literal["tensor", "slice"],
+            "Xavier-normal over the whole kernel tensor (authors' code, near-identity start) or over each slice",
+            "--posnet-init",
+        ] = "tensor",
+        beyond: Annotated[
+            Literal["error", "clamp"],
+            "sentences longer than --posnet-max-positions: refuse, or use the last kernel for all later positions",
+        ] = "error",
     ):
         super().__init__(stack)
         if kernel_dim < 1:
@@ -88,10 +84,6 @@ class PosNetEmbed(PositionEncoding):
         self.dropout = Dropout(dropout, type(self).__name__)
         nn.init.xavier_normal_(self.reduce.weight)
         nn.init.xavier_normal_(self.expand.weight)
-
-    @classmethod
-    def shared_by_encoder_and_decoder(cls, options):
-        return options["kernels"] == "shared"
 
     @property
     def max_positions(self):

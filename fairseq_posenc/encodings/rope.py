@@ -1,6 +1,8 @@
 """RoPE: queries and keys turned by their positions."""
 
-from fairseq_posenc.encodings.base import Flag, PositionEncoding
+from typing import Annotated
+
+from fairseq_posenc.encodings.base import PositionEncoding
 from fairseq_posenc.encodings.limits import check_number
 from fairseq_posenc.encodings.registry import register_encoding
 from fairseq_posenc.encodings.rotation import BASES, Rotation
@@ -21,12 +23,13 @@ class RoPE(PositionEncoding):
     summary = "rotation of queries and keys by their positions"
     source = "Su et al. 2021 (RoFormer), Eq 14-16"
     translation_invariant = True
-    flags = {
-        "base": Flag("--rope-base", "base of the geometric series of frequencies"),
-        "fraction": Flag("--rope-fraction", "share of the dimensions of a head that are turned"),
-    }
 
-    def __init__(self, stack, base: float = 10000.0, fraction: float = 1.0):
+    def __init__(
+        self,
+        stack,
+        base: Annotated[float, "base of the geometric series of frequencies"] = 10000.0,
+        fraction: Annotated[float, "share of the dimensions of a head that are turned"] = 1.0,
+    ):
         super().__init__(stack)
         check_number("--rope-base", base, *BASES)
         head_dim = stack.model_dim // stack.heads

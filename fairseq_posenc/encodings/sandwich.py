@@ -1,8 +1,9 @@
 """Sandwich: the inner product of two sinusoidal embeddings as a bias, and its smooth approximation."""
 
+from typing import Annotated, Literal
+
 import torch
 
-from fairseq_posenc.encodings.base import Flag
 from fairseq_posenc.encodings.limits import check_table
 from fairseq_posenc.encodings.registry import register_encoding
 from fairseq_posenc.encodings.relative import RelativeBias, head_exponents
@@ -23,14 +24,15 @@ class Sandwich(RelativeBias):
 
     summary = "inner product of sinusoids by distance, scaled by head"
     source = "Chi et al. 2023 (ACL), Eq 6"
-    flags = {
-        "dim": Flag("--sandwich-dim", "d, twice the number of cosines that are summed"),
-        "index_base": Flag(
-            "--sandwich-index-base", "first index of the sum: zero (the paper's listing) or one (Eq 6)", ("zero", "one")
-        ),
-    }
 
-    def __init__(self, stack, dim: int = 128, index_base: str = "zero"):
+    def __init__(
+        self,
+        stack,
+        dim: Annotated[int, "d, twice the number of cosines that are summed"] = 128,
+        index_base: Annotated[
+            Literal["zero", "one"], "first index of the sum: zero (the paper's listing) or one (Eq 6)"
+        ] = "zero",
+    ):
         super().__init__(stack)
         if dim < 2 or dim % 2:
             raise InputError(f"--sandwich-dim must be even and at least 2, but is {dim}")
@@ -60,13 +62,16 @@ class SandwichSmoothed(RelativeBias):
 
     summary = "log curve fitted to Sandwich"
     source = "Chi et al. 2023 (ACL), section 6.2 and its footnote 7"
-    flags = {
-        "fit": Flag(
-            "--sandwich-fit", "curve fitted to all distances (the paper) or to the 50 nearest", ("all", "recent")
-        )
-    }
 
-    def __init__(self, stack, fit: str = "all"):
+    def __init__(
+        self,
+        stack,
+        fit: Annotated[
+            Literal["all", "recent"],
+            "curve fitted to all distances (the paper) or to the 50 nearest",
+            "--sandwich-fit",
+        ] = "all",
+    ):
         super().__init__(stack)
         self.slope, self.offset = FITS[fit]
         self.keep_exact("scale", 8 / head_exponents(stack.heads))

@@ -1,10 +1,13 @@
 """Shaw et al.'s relative positions: learned vectors by clipped distance, added to keys and values."""
 
+from typing import Annotated
+
 import torch
 from torch import nn
 
-from fairseq_posenc.encodings.base import Flag, PositionEncoding
+from fairseq_posenc.encodings.base import PositionEncoding
 from fairseq_posenc.encodings.limits import check_table
+from fairseq_posenc.encodings.options import LAYER, SIDE, Sharing
 from fairseq_posenc.encodings.registry import register_encoding
 from fairseq_posenc.errors import InputError
 
@@ -15,7 +18,7 @@ class Shaw(PositionEncoding):
     Zhang et al. 2023, Eq 7-8).
 
     a_ij and b_ij are learned vectors (D), one for each distance j - i clipped to -clip .. clip, in the decoder
-    -clip .. 0. Heads share them; layers do not, unless ``layers`` says so.
+    -clip .. 0. Heads share them; layers do not, unless ``--shaw-layers`` says so.
 
     No vector is ever built for a pair of tokens: q a is computed for the 2 clip + 1 distances and looked up; the
     weights of each distance are summed before they meet b.
@@ -27,15 +30,14 @@ class Shaw(PositionEncoding):
     summary = "learned vectors by clipped distance, added to keys and values"
     source = "Shaw et al. 2018 (NAACL), Eq 3-5 (RPE in Zhang et al. 2023)"
     translation_invariant = True
-    flags = {
-        "clip": Flag("--shaw-clip", "largest distance with vectors of its own; the paper: 16 base, 8 big"),
-        "layers": Flag(
-            "--shaw-layers", "layers have their own vectors (as in the paper), or share", ("separate", "shared")
-        ),
-    }
+    sharing = Sharing(
+        "layers", "layers have their own vectors (as in the paper), or share", {"separate": LAYER, "shared": SIDE}
+    )
     size_defaults = {"wmt_en_de_big": {"clip": 8}}
 
-    def __init__(self, stack, clip: int = 16, layers: str = "separate"):
+    def __init__(
+        self, stack, clip: Annotated[int, "largest distance with vectors of its own; the paper: 16 base, 8 big"] = 16
+    ):
         super().__init__(stack)
         if clip < 1:
             raise InputError(f"--shaw-clip must be at least 1, but is {clip}")

@@ -1,12 +1,13 @@
 """T5's relative bias: a learned number a head for each bucket of distances."""
 
 import math
+from typing import Annotated
 
 import torch
 from torch import nn
 
-from fairseq_posenc.encodings.base import Flag
 from fairseq_posenc.encodings.limits import check_table
+from fairseq_posenc.encodings.options import LAYER, SIDE, Sharing
 from fairseq_posenc.encodings.registry import register_encoding
 from fairseq_posenc.encodings.relative import RelativeBias
 from fairseq_posenc.errors import InputError
@@ -46,13 +47,15 @@ class T5(RelativeBias):
 
     summary = "learned number a head for each bucket of distances"
     source = "Raffel et al. 2020 (JMLR), section 2.1"
-    flags = {
-        "buckets": Flag("--t5-buckets", "number of buckets, both directions together"),
-        "max_distance": Flag("--t5-max-distance", "distance from which on all share the last bucket"),
-        "layers": Flag("--t5-layers", "all layers share a table (as in T5), or not", ("shared", "separate")),
-    }
 
-    def __init__(self, stack, buckets: int = 32, max_distance: int = 128, layers: str = "shared"):
+    sharing = Sharing("layers", "all layers share a table (as in T5), or not", {"shared": SIDE, "separate": LAYER})
+
+    def __init__(
+        self,
+        stack,
+        buckets: Annotated[int, "number of buckets, both directions together"] = 32,
+        max_distance: Annotated[int, "distance from which on all share the last bucket"] = 128,
+    ):
         super().__init__(stack)
         directions = 1 if stack.causal else 2
         self.buckets = buckets // directions

@@ -2,10 +2,11 @@
 
 import math
 from contextlib import nullcontext
+from typing import Annotated, Literal
 
 import torch
 
-from fairseq_posenc.encodings.base import Flag, PositionEncoding
+from fairseq_posenc.encodings.base import PositionEncoding
 from fairseq_posenc.encodings.limits import check_number
 from fairseq_posenc.encodings.registry import register_encoding
 from fairseq_posenc.encodings.rotation import BASES, Rotation
@@ -39,26 +40,18 @@ class XPos(PositionEncoding):
     summary = "rotation with a decay by distance for every frequency"
     source = "Sun et al. 2023 (ACL), Eq 12 and Algorithm 1"
     translation_invariant = True
-    flags = {
-        "gamma": Flag("--xpos-gamma", "gamma: larger values decay less"),
-        "scale_base": Flag("--xpos-scale-base", "B: the distance over which zeta acts once"),
-        "base": Flag("--xpos-base", "base of the geometric series of frequencies"),
-        "rotation": Flag("--xpos-rotation", "off: the ablation without rotation", ("on", "off")),
-        "decay": Flag(
-            "--xpos-decay",
-            "decay by dimension; ablations: one number for all dimensions, or none",
-            ("dimension", "scalar", "none"),
-        ),
-    }
 
     def __init__(
         self,
         stack,
-        gamma: float = 0.4,
-        scale_base: float = 512.0,
-        base: float = 10000.0,
-        rotation: str = "on",
-        decay: str = "dimension",
+        gamma: Annotated[float, "gamma: larger values decay less"] = 0.4,
+        scale_base: Annotated[float, "B: the distance over which zeta acts once"] = 512.0,
+        base: Annotated[float, "base of the geometric series of frequencies"] = 10000.0,
+        rotation: Annotated[Literal["on", "off"], "off: the ablation without rotation"] = "on",
+        decay: Annotated[
+            Literal["dimension", "scalar", "none"],
+            "decay by dimension; ablations: one number for all dimensions, or none",
+        ] = "dimension",
     ):
         super().__init__(stack)
         check_number("--xpos-gamma", gamma, *GAMMAS)

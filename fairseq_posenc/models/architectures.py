@@ -24,7 +24,7 @@ def _architecture(encoding, size, stock_architecture):
         args.position_encoding = getattr(args, "position_encoding", None) or encoding.name
         presets = encoding.size_defaults.get(size, {}) if args.position_encoding == encoding.name else {}
         for argument, value in presets.items():
-            attribute = encoding.flags[argument].attribute
+            attribute = encoding.options()[argument].attribute
             if getattr(args, attribute, None) is None:
                 setattr(args, attribute, value)
         stock_architecture(args)

@@ -1,7 +1,6 @@
 """From command-line flags to encodings."""
 
 import argparse
-import inspect
 from argparse import Namespace
 
 from omegaconf import OmegaConf
@@ -9,9 +8,6 @@ from omegaconf import OmegaConf
 from fairseq_posenc.attention.patterns import attention_pattern
 from fairseq_posenc.encodings import encoding_class, encoding_names
 from fairseq_posenc.errors import InputError
-
-#: The type of an option -> what a value of it may be.
-_KINDS = {int: int, float: (int, float), str: str}
 
 
 def encoding_name(value):
@@ -31,7 +27,7 @@ def pattern_name(value):
 
 
 def add_encoding_flags(parser, sides=()):
-    """Add ``--position-encoding``, its form for each of ``sides``, and one flag an encoding option.
+    """Add ``--position-encoding``, its form for each of ``sides``, and one flag per option of an encoding.
 
     None has a default: what a model uses is settled by ``settle_options``.
     """
@@ -50,16 +46,13 @@ def add_encoding_flags(parser, sides=()):
             help=f"positional encoding of the {side} (default: that of --position-encoding)",
         )
     for name in encoding_names():
-        encoding = encoding_class(name)
-        parameters = inspect.signature(encoding).parameters
-        for argument, flag in encoding.flags.items():
-            parameter = parameters[argument]
+        for option in encoding_class(name).options().values():
             parser.add_argument(
-                flag.name,
-                type=parameter.annotation,
-                choices=flag.choices,
-                metavar=None if flag.choices else parameter.annotation.__name__.upper(),
-                help=f"{name}: {flag.help}" + ("" if parameter.default is None else f" (default: {parameter.default})"),
+                option.flag,
+                type=option.type,
+                choices=option.choices,
+                metavar=None if option.choices else option.type.__name__.upper(),
+                help=f"{name}: {option.help}" + ("" if option.default is None else f" (default: {option.default})"),
             )
 
 
@@ -92,27 +85,29 @@ def settle_options(args, used):
         InputError: an option of an encoding that is not used was given, or a value is of another type, as from
             ``--model-overrides``, or not among the choices.
     """
-    wanted = {flag.attribute for name in used for flag in encoding_class(name).flags.values()}
+    wanted = {option.attribute for name in used for option in encoding_class(name).options().values()}
     for name in encoding_names():
-        encoding = encoding_class(name)
-        defaults, parameters = encoding.default_options(), inspect.signature(encoding).parameters
-        for argument, flag in encoding.flags.items():
-            given = getattr(args, flag.attribute, None)
-            if flag.attribute not in wanted:
+        for option in encoding_class(name).options().values():
+            given = getattr(args, option.attribute, None)
+            if option.attribute not in wanted:
                 if given is not None:
                     raise InputError(
-                        f"{flag.name} {given} is an option of {name}, but this model uses {', '.join(sorted(used))}; "
+                        f"{option.flag} {given} is an option of {name}, but this model uses {', '.join(sorted(used))}; "
                         f"leave it out, or use --position-encoding {name}"
                     )
             elif given is None:
-                setattr(args, flag.attribute, defaults[argument])
-            elif not isinstance(given, _KINDS[parameters[argument].annotation]):
-                kind = parameters[argument].annotation.__name__
-                raise InputError(f"{flag.name} must be of the type {kind}, but is {given!r}")
-            elif flag.choices and given not in flag.choices:
-                raise InputError(f"{flag.name} must be one of {', '.join(flag.choices)}, but is {given}")
+                setattr(args, option.attribute, option.default)
+            else:
+                option.check(given)
 
 
-def encoding_options(args, name):
+def constructor_options(args, name):
     """Constructor arguments of an encoding, read from settled ``args``."""
-    return {argument: getattr(args, flag.attribute) for argument, flag in encoding_class(name).flags.items()}
+    options = encoding_class(name).constructor_options().items()
+    return {argument: getattr(args, option.attribute) for argument, option in options}
+
+
+def encoding_scope(args, name):
+    """What one instance of an encoding serves (see encodings/options.py), read from settled ``args``."""
+    options = encoding_class(name).options().items()
+    return encoding_class(name).scope({argument: getattr(args, option.attribute) for argument, option in options})

@@ -4,9 +4,9 @@ fairseq leaves out and renumbers the parameters under ``layers``. Encodings of s
 """
 
 from fairseq_posenc.encodings import encoding_class
-from fairseq_posenc.encodings.base import FIRST
+from fairseq_posenc.encodings.options import FIRST
 from fairseq_posenc.errors import InputError
-from fairseq_posenc.models.options import encoding_options
+from fairseq_posenc.models.options import encoding_scope
 
 
 def settle_layers_to_keep(args, side):
@@ -38,11 +38,11 @@ def drop_encodings_of_pruned_layers(args, sides):
     """A side that loses the only layer its encoding acts in has none: write that into settled ``args``."""
     for side in sides:
         kept, name = settle_layers_to_keep(args, side), getattr(args, f"{side}_position_encoding")
-        if kept and kept[0] > 0 and encoding_class(name).layers(encoding_options(args, name)) == FIRST:
+        if kept and kept[0] > 0 and encoding_scope(args, name) == FIRST:
             setattr(args, f"{side}_position_encoding", "none")
             if not any(getattr(args, f"{other}_position_encoding") == name for other in sides):
-                for flag in encoding_class(name).flags.values():
-                    setattr(args, flag.attribute, None)
+                for option in encoding_class(name).options().values():
+                    setattr(args, option.attribute, None)
 
 
 def prune_encodings(model, state_dict, model_cfg, sides):

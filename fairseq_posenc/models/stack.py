@@ -5,10 +5,10 @@ import copy
 from torch import nn
 
 from fairseq_posenc.encodings import Stack, encoding_class
-from fairseq_posenc.encodings.base import SEPARATE, SHARED
+from fairseq_posenc.encodings.options import FIRST, LAYER
 from fairseq_posenc.encodings.sinusoidal import Sinusoidal
 from fairseq_posenc.errors import InputError
-from fairseq_posenc.models.options import encoding_options
+from fairseq_posenc.models.options import constructor_options, encoding_scope
 
 
 def without_stock_positions(cfg):
@@ -22,15 +22,15 @@ def build_encodings(cfg, side, padding_idx):
     """The encodings of one side ("encoder" or "decoder"), one a layer (see install_encodings), as ``cfg`` says."""
     part = getattr(cfg, side)
     encoding = encoding_class(getattr(cfg, f"{side}_position_encoding"))
-    options = encoding_options(cfg, encoding.name)
+    options = constructor_options(cfg, encoding.name)
     max_positions = cfg.max_source_positions if side == "encoder" else cfg.max_target_positions
     causal = side == "decoder"
     stack = Stack(part.embed_dim, part.attention_heads, max_positions, causal, first_row=padding_idx + 1)
     first, later = encoding(stack, **options), part.layers - 1
-    layers = encoding.layers(options)
-    if layers == SEPARATE:
+    scope = encoding_scope(cfg, encoding.name)
+    if scope == LAYER:
         return [first, *(encoding(stack, **options) for _ in range(later))]
-    return [first] * (1 + later) if layers == SHARED else [first] + [None] * later
+    return [first] + later * ([None] if scope == FIRST else [first])
 
 
 def install_encodings(stack, encodings):

@@ -10,12 +10,13 @@ from fairseq.models.transformer.transformer_legacy import (
 )
 
 from fairseq_posenc.encodings import encoding_class
+from fairseq_posenc.encodings.options import MODEL
 from fairseq_posenc.errors import InputError
 from fairseq_posenc.models.architectures import register_architectures
 from fairseq_posenc.models.checks import check_checkpoint, check_layers, check_stock_flags
 from fairseq_posenc.models.decoder import Decoder
 from fairseq_posenc.models.encoder import Encoder
-from fairseq_posenc.models.options import add_encoding_flags, encoding_options, plain_settings, settle_options
+from fairseq_posenc.models.options import add_encoding_flags, encoding_scope, plain_settings, settle_options
 from fairseq_posenc.models.pruning import drop_encodings_of_pruned_layers, prune_encodings
 from fairseq_posenc.models.stack import build_encodings, install_encodings
 
@@ -170,19 +171,13 @@ def settle_encodings(args):
     for side in ("encoder_position_encoding", "decoder_position_encoding"):
         setattr(args, side, encoding_class(getattr(args, side, None) or args.position_encoding).name)
     check_stock_flags(args, SIDES)
-    if encoding_class(args.encoder_position_encoding).causal_only:
-        raise InputError(
-            f"{args.encoder_position_encoding} is causal only and cannot encode an encoder; "
-            "choose another --encoder-position-encoding"
-        )
     settle_options(args, {args.encoder_position_encoding, args.decoder_position_encoding})
 
 
 def shares_encoding(args):
     """Whether encoder and decoder hold one and the same encoding."""
     name = args.encoder_position_encoding
-    same = name == args.decoder_position_encoding
-    return same and encoding_class(name).shared_by_encoder_and_decoder(encoding_options(args, name))
+    return name == args.decoder_position_encoding and encoding_scope(args, name) == MODEL
 
 
 register_model_architecture("transformer_posenc", "transformer_posenc")(base_architecture)
