@@ -18,8 +18,8 @@ def import_old_hydra(**variables):
     return python("import hydra.conf", **variables)
 
 
-def load_checkpoint(checkpoint, **variables):
-    return python(LOAD, checkpoint, **variables)
+def load_checkpoint(stock_checkpoint, **variables):
+    return python(LOAD, stock_checkpoint, **variables)
 
 
 def send_between_processes(**variables):
@@ -41,8 +41,8 @@ def torchrun(*command, **variables):
     return run(BIN / "torchrun", "--nproc_per_node", "2", "--standalone", *command, **variables)
 
 
-def load_half_a_checkpoint(checkpoint, tmp_path, **variables):
-    whole = checkpoint.read_bytes()
+def load_half_a_checkpoint(stock_checkpoint, tmp_path, **variables):
+    whole = stock_checkpoint.read_bytes()
     (tmp_path / "half.pt").write_bytes(whole[: len(whole) // 2])
     result = python(LOAD, tmp_path / "half.pt", **variables)
     # It cannot be loaded either way; the patch is about what the user reads.
@@ -74,8 +74,8 @@ def make_plugin(directory):
     )
 
 
-def score_with_sacrebleu(corpus, **variables):
-    return fairseq("score", "--sacrebleu", "-s", corpus / "test.tgt", "-r", corpus / "test.tgt", **variables)
+def score_with_sacrebleu(stock_text, **variables):
+    return fairseq("score", "--sacrebleu", "-s", stock_text / "test.tgt", "-r", stock_text / "test.tgt", **variables)
 
 
 def log_to_a_file(tmp_path, **variables):
@@ -97,20 +97,20 @@ def train_without_data(tmp_path, **variables):
     return result
 
 
-def read_the_warnings(data, tmp_path, **variables):
-    result = fairseq("train", data, *TRANSLATION, "--no-save", "--max-update", "1", **variables)
+def read_the_warnings(stock_data, tmp_path, **variables):
+    result = fairseq("train", stock_data, *TRANSLATION, "--no-save", "--max-update", "1", **variables)
     result.returncode = int("Warning" in result.stderr)
     return result
 
 
-def train_bf16(data, **variables):
+def train_bf16(stock_data, **variables):
     options = (*TRANSLATION, "--bf16", "--cpu", "--no-save", "--max-update", "1")
-    return fairseq("train", data, *options, **variables)
+    return fairseq("train", stock_data, *options, **variables)
 
 
-def train_in_two_precisions(data, **variables):
+def train_in_two_precisions(stock_data, **variables):
     options = (*TRANSLATION, "--amp", "--bf16", "--cpu", "--no-save", "--max-update", "1")
-    result = fairseq("train", data, *options, **variables)
+    result = fairseq("train", stock_data, *options, **variables)
     result.returncode = int("--bf16 and --amp are different precisions" not in result.stderr)
     return result
 
@@ -161,10 +161,10 @@ def step_with_a_loss_scale(**variables):
     return python(code, **variables)
 
 
-def overflow_while_training(data, **variables):
+def overflow_while_training(stock_data, **variables):
     """The scale of the loss is beyond fp16, so that the first gradients overflow and their updates are skipped."""
     options = (*TRANSLATION, "--fp16", "--cpu", "--no-save", "--fp16-init-scale", str(2**40), "--max-update", "1")
-    return fairseq("train", data, *options, **variables)
+    return fairseq("train", stock_data, *options, **variables)
 
 
 def wrap_for_default_ddp(tmp_path, **variables):
@@ -198,9 +198,9 @@ def end_a_distributed_run(tmp_path, **variables):
     return python(code, tmp_path, **variables)
 
 
-def generate_padded(data, checkpoint, **variables):
-    options = ("--path", checkpoint, "--beam", "1", "--max-len-b", "15", "--batch-size", "20")
-    return fairseq("generate", data, *options, **variables)
+def generate_padded(stock_data, stock_checkpoint, **variables):
+    options = ("--path", stock_checkpoint, "--beam", "1", "--max-len-b", "15", "--batch-size", "20")
+    return fairseq("generate", stock_data, *options, **variables)
 
 
 def build_encoder_with_a_vendor_build(**variables):
@@ -225,10 +225,10 @@ def blocks_of_sentences(**variables):
     return python(code, **variables)
 
 
-def evaluate_what_is_too_long(lm_data, language_model, **variables):
+def evaluate_what_is_too_long(stock_lm_data, stock_lm_run, **variables):
     """The model has 32 positions, and all 20 sentences fit into one sample of 140 tokens."""
-    path = language_model / "checkpoint_last.pt"
-    result = fairseq("eval-lm", lm_data, "--path", path, "--gen-subset", "test", **variables)
+    path = stock_lm_run / "checkpoint_last.pt"
+    result = fairseq("eval-lm", stock_lm_data, "--path", path, "--gen-subset", "test", **variables)
     told = "error: 1 of 1 samples (140 of 140 tokens) are longer than the model's 32 positions" in result.stderr
     result.returncode = int(not told)
     return result
@@ -245,7 +245,7 @@ def sentences_to_translate(tmp_path, **variables):
     return python(code, tmp_path / "input", **variables)
 
 
-def load_settings_that_are_code(model, tmp_path, **variables):
+def load_settings_that_are_code(stock_run, tmp_path, **variables):
     """Without the patch, the first command ends the process with status 9."""
     code = (
         "import sys, torch\n"
@@ -256,27 +256,27 @@ def load_settings_that_are_code(model, tmp_path, **variables):
         "try: checkpoint_utils.load_model_ensemble([sys.argv[2]])\n"
         "except Exception as error: assert 'would have to be run as code' in str(error), error"
     )
-    return python(code, model / "checkpoint_last.pt", tmp_path / "code.pt", **variables)
+    return python(code, stock_run / "checkpoint_last.pt", tmp_path / "code.pt", **variables)
 
 
-def override_with_no_dictionary(data, checkpoint, **variables):
-    result = fairseq("generate", data, "--path", checkpoint, "--model-overrides", "{'a'", **variables)
+def override_with_no_dictionary(stock_data, stock_checkpoint, **variables):
+    result = fairseq("generate", stock_data, "--path", stock_checkpoint, "--model-overrides", "{'a'", **variables)
     result.returncode = int("is no dictionary of settings" not in result.stderr)
     return result
 
 
-def load_settings_of_another_type(checkpoint, **variables):
+def load_settings_of_another_type(stock_checkpoint, **variables):
     code = (
         "import sys\n"
         "from fairseq import checkpoint_utils\n"
         "try: checkpoint_utils.load_model_ensemble([sys.argv[1]], {'encoder_attention_heads': 'x'})\n"
         "except ValueError as error: assert 'give no model for its parameters' in str(error), error"
     )
-    return python(code, checkpoint, **variables)
+    return python(code, stock_checkpoint, **variables)
 
 
-def samples_of_no_tokens(lm_data, **variables):
-    result = fairseq("train", lm_data, *LANGUAGE_MODEL, "--tokens-per-sample", "0", "--no-save", **variables)
+def samples_of_no_tokens(stock_lm_data, **variables):
+    result = fairseq("train", stock_lm_data, *LANGUAGE_MODEL, "--tokens-per-sample", "0", "--no-save", **variables)
     result.returncode = int("--tokens-per-sample must be at least 1" not in result.stderr)
     return result
 
@@ -287,11 +287,13 @@ def length_buckets(**variables):
     return python(code, **variables)
 
 
-def validate_with_another_architecture(data, checkpoint, **variables):
+def validate_with_another_architecture(stock_data, stock_checkpoint, **variables):
     """Architectures of one model, the same but for the sizes, which the checkpoint names."""
     overrides = repr({"arch": "transformer_wmt_en_de", "_name": "transformer_wmt_en_de"})
-    options = ("--path", checkpoint, "--valid-subset", "test", "--batch-size", "20", "--model-overrides", overrides)
-    return fairseq("validate", data, *options, "--task", "translation", **variables)
+    options = (
+        *("--path", stock_checkpoint, "--valid-subset", "test", "--batch-size", "20", "--model-overrides", overrides),
+    )
+    return fairseq("validate", stock_data, *options, "--task", "translation", **variables)
 
 
 def read_huffman_codes(tmp_path, **variables):
@@ -331,9 +333,9 @@ def attend_with_byte_masks(**variables):
     return python(code, **variables)
 
 
-def train_with_scalar_noise(data, tmp_path, **variables):
+def train_with_scalar_noise(stock_data, tmp_path, **variables):
     options = (*TRANSLATION, "--quant-noise-scalar", "0.5", "--max-update", "2", "--save-dir", tmp_path)
-    return fairseq("train", data, *options, **variables)
+    return fairseq("train", stock_data, *options, **variables)
 
 
 # What a PyTorch without a GPU says, built without and with CUDA.
