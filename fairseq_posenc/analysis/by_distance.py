@@ -126,30 +126,30 @@ def curves(encoding, longest):
     return found
 
 
-def _bias(encoding, q_columns, k_columns):
-    return encoding.bias(q_columns, k_columns, torch.device("cpu"))[:, 0]
+def _bias(encoding, q_idx, kv_idx):
+    return encoding.bias(q_idx, kv_idx, torch.device("cpu"))[:, 0]
 
 
 def _head_dim(encoding):
     return encoding.stack.model_dim // encoding.stack.heads
 
 
-def _score(encoding, q_columns, k_columns):
-    return _score_of_ones(encoding, q_columns, k_columns) / _score_of_ones(encoding, q_columns, q_columns)
+def _score(encoding, q_idx, kv_idx):
+    return _score_of_ones(encoding, q_idx, kv_idx) / _score_of_ones(encoding, q_idx, q_idx)
 
 
-def _score_of_ones(encoding, q_columns, k_columns):
+def _score_of_ones(encoding, q_idx, kv_idx):
     q = k = torch.ones(1, encoding.stack.heads, 1, _head_dim(encoding))
     # As attention does it: new queries and keys are turned together.
-    k = encoding.rotate(k, k, k_columns, k_columns)[1]
-    q = encoding.rotate(q, q, q_columns, q_columns)[0]
-    q, k = encoding.decay(q, k, q_columns, k_columns)
-    return encoding.scores(q, k, q_columns, k_columns)[0, :, 0]
+    k = encoding.rotate(k, k, kv_idx, kv_idx)[1]
+    q = encoding.rotate(q, q, q_idx, q_idx)[0]
+    q, k = encoding.decay(q, k, q_idx, kv_idx)
+    return encoding.scores(q, k, q_idx, kv_idx)[0, :, 0]
 
 
-def _mixed_value(encoding, q_columns, k_columns):
+def _mixed_value(encoding, q_idx, kv_idx):
     values = _random(VECTORS, 1, 1, _head_dim(encoding)).expand(-1, encoding.stack.heads, -1, -1)
-    mixed = encoding.mix(torch.ones(VECTORS, encoding.stack.heads, 1, 1), values, q_columns, k_columns)
+    mixed = encoding.mix(torch.ones(VECTORS, encoding.stack.heads, 1, 1), values, q_idx, kv_idx)
     return ((mixed - values).norm(dim=-1) / values.norm(dim=-1)).mean(dim=0)
 
 

@@ -13,7 +13,7 @@ from tqdm import tqdm
 from fairseq_posenc.analysis.build import architecture, build_model
 from fairseq_posenc.analysis.peak_memory import in_own_process, peak_of_process
 from fairseq_posenc.analysis.precision import autocasting, in_precision
-from fairseq_posenc.attention.computation import Attending
+from fairseq_posenc.attention.computation import AttentionCall
 from fairseq_posenc.encodings import Stack, encoding_class
 from fairseq_posenc.errors import InputError
 
@@ -72,7 +72,7 @@ def check_limit(workload, encoding, longest):
 @contextmanager
 def time_in_attention(workload):
     """While inside, the list that this yields collects the seconds of each attention, without its projections."""
-    seconds, call = [], Attending.__call__
+    seconds, call = [], AttentionCall.__call__
 
     def timed(self, *args):
         workload.synchronize()
@@ -82,11 +82,11 @@ def time_in_attention(workload):
         seconds.append(time.perf_counter() - begin)
         return out
 
-    Attending.__call__ = timed
+    AttentionCall.__call__ = timed
     try:
         yield seconds
     finally:
-        Attending.__call__ = call
+        AttentionCall.__call__ = call
 
 
 def measure_times(workload, systems, lengths, longest_full, rounds):

@@ -18,7 +18,7 @@ from fairseq_posenc.attention.kernels import (
     weighted_attention,
 )
 from fairseq_posenc.attention.masks import additive, hides_something, visible_keys
-from fairseq_posenc.encodings.positions import can_look, length_of, same
+from fairseq_posenc.encodings.positions import is_eager, length_of, same
 
 
 @dataclass(frozen=True)
@@ -43,14 +43,14 @@ CPU = Sizes(whole=2**24, slice=2**22, keys=2**21)
 GPU = Sizes(whole=2**27, slice=2**26, keys=2**62)
 
 
-class Attending:
+class AttentionCall:
     """One call of self-attention: softmax(scores/sqrt(D) + bias + mask) v.
 
     Args:
         encoding: a PositionEncoding, or None.
         pattern: of a causal stack, see patterns.py; None in one that is not causal.
-        keys: the Keys at hand. The queries are the last of them.
-        given: an additive mask (Tq, Tk) of another model, or None.
+        keys: the available Keys. The queries are the last of them.
+        attn_mask: an additive mask (Tq, Tk) of another model, or None.
         dropout: of the attention weights.
         device: of queries and keys.
         shared: the LayersPass in which layers, which have the same padding, leave what they add to the scores; None:
@@ -58,11 +58,11 @@ class Attending:
         recomputed: whether activation checkpointing computes all of this once more in the backward pass.
     """
 
-    def __init__(self, encoding, pattern, keys, given, dropout, device, shared, recomputed=False):
-        self.encoding, self.pattern, self.given, self.dropout = encoding, pattern, given, dropout
+    def __init__(self, encoding, pattern, keys, attn_mask, dropout, device, shared, recomputed=False):
+        self.encoding, self.pattern, self.attn_mask, self.dropout = encoding, pattern, attn_mask, dropout
         self.keys, self.device, self.shared, self.recomputed = keys, device, shared, recomputed
         self.sizes = CPU if device.type == "cpu" else GPU
-        self.biased = given is not None or (encoding is not None and encoding.overrides("bias"))
+        self.biased = attn_mask is not None or (encoding is not None and encoding.overrides("bias"))
         self.plain = encoding is None or encoding.plain_products
         # No kernel for a CPU has dropout.
         self.fuses = self.plain and not (dropout > 0 and device.type == "cpu")
@@ -70,73 +70,73 @@ class Attending:
         if pattern is not None and pattern.counts_from_start and keys.padding is not None:
             self.positions = keys.positions(device).index
 
-    def weighted(self, q, k, v, q_columns):
+    def with_weights(self, q, k, v, q_idx):
         """(B, H, Tq, D) and the weights (B, H, Tq, Tk), as memory allows."""
-        return self._weighted(q, k, v, q_columns, self.keys.columns)
+        return self._with_weights(q, k, v, q_idx, self.keys.idx)
 
-    def __call__(self, q, k, v, q_columns):
-        """q (B, H, Tq, D) at ``q_columns``, k and v (B, H, Tk, D) at all keys at hand -> (B, H, Tq, D)."""
-        k_columns = self._needed(q_columns)
-        hides = self.pattern is not None and hides_something(q_columns, k_columns, self.pattern)
-        if hides and self.given is None and length_of(q_columns) > self.pattern.block:
-            if self.keys.padding is None and same(q_columns, self.keys.columns) and q_columns.start == 0:
+    def __call__(self, q, k, v, q_idx):
+        """q (B, H, Tq, D) at ``q_idx``, k and v (B, H, Tk, D) at all available keys -> (B, H, Tq, D)."""
+        kv_idx = self._visible_range(q_idx)
+        hides = self.pattern is not None and hides_something(q_idx, kv_idx, self.pattern)
+        if hides and self.attn_mask is None and length_of(q_idx) > self.pattern.block:
+            if self.keys.padding is None and same(q_idx, self.keys.idx) and q_idx.start == 0:
                 return self._in_blocks(q, k, v)
-            return self._in_slices(q, k, v, q_columns, self.pattern.block, rebuild=False)
-        numbers = self._numbers_a_query(q, q_columns, k_columns)
-        if numbers * length_of(q_columns) > self.sizes.whole and self.given is None:
-            return self._in_slices(q, k, v, q_columns, max(1, self.sizes.slice // numbers))
-        return self._rectangle(q, *self._cut(k, v, k_columns), q_columns, k_columns)
+            return self._in_slices(q, k, v, q_idx, self.pattern.block, rebuild=False)
+        numbers = self._numbers_per_query(q, q_idx, kv_idx)
+        if numbers * length_of(q_idx) > self.sizes.whole and self.attn_mask is None:
+            return self._in_slices(q, k, v, q_idx, max(1, self.sizes.slice // numbers))
+        return self._tile(q, *self._select(k, v, kv_idx), q_idx, kv_idx)
 
-    def _needed(self, q_columns):
-        """The keys at hand that some of these queries can see: none are left out where a mask was given."""
-        columns, pattern = self.keys.columns, self.pattern
-        if self.given is not None or pattern is None:
-            return columns
-        # Where sentences begin in different columns, so do their blocks, and only their reach is common to all.
-        first = pattern.first_visible(q_columns.start) if self.positions is None else q_columns.start - pattern.reach
-        return range(max(columns.start, first), q_columns.stop)
+    def _visible_range(self, q_idx):
+        """The available keys that some of these queries can see; all of them where ``attn_mask`` is there."""
+        idx, pattern = self.keys.idx, self.pattern
+        if self.attn_mask is not None or pattern is None:
+            return idx
+        # Where sentences begin in different columns, so do their blocks, and only their left context is common to all.
+        first = pattern.first_visible(q_idx.start) if self.positions is None else q_idx.start - pattern.left_context
+        return range(max(idx.start, first), q_idx.stop)
 
-    def _cut(self, k, v, k_columns):
-        """The part of all keys and values at hand that lies in ``k_columns``."""
-        start = k_columns.start - self.keys.columns.start
-        part = slice(start, start + length_of(k_columns))
+    def _select(self, k, v, kv_idx):
+        """Those of all available keys and values that lie in ``kv_idx``."""
+        start = kv_idx.start - self.keys.idx.start
+        part = slice(start, start + length_of(kv_idx))
         return k[:, :, part], v[:, :, part]
 
-    def _numbers_a_query(self, q, q_columns, k_columns):
-        """How many numbers a query adds to the memory that grows with queries x keys."""
+    def _numbers_per_query(self, q, q_idx, kv_idx):
+        """Numbers per query of the memory that grows with queries x keys."""
         if not self.fuses or self._lacks_bias_gradient():
-            return q.size(0) * q.size(1) * length_of(k_columns)
-        if self._plain_causal(q_columns, k_columns):
+            return q.size(0) * q.size(1) * length_of(kv_idx)
+        if self._plain_causal(q_idx, kv_idx):
             return 0
         sentences = 1 if self.keys.padding is None else q.size(0)
-        return sentences * (q.size(1) if self.biased else 1) * length_of(k_columns)
+        return sentences * (q.size(1) if self.biased else 1) * length_of(kv_idx)
 
-    def _plain_causal(self, q_columns, k_columns):
+    def _plain_causal(self, q_idx, kv_idx):
         """Whether PyTorch's kernel makes the whole mask itself."""
-        causal = self.pattern is not None and not hides_something(q_columns, k_columns, self.pattern)
-        return causal and not self.biased and self.keys.padding is None and same(q_columns, k_columns)
+        causal = self.pattern is not None and not hides_something(q_idx, kv_idx, self.pattern)
+        return causal and not self.biased and self.keys.padding is None and same(q_idx, kv_idx)
 
-    def _in_slices(self, q, k, v, q_columns, size, rebuild=True):
+    def _in_slices(self, q, k, v, q_idx, size, rebuild=True):
         """``size`` queries at a time, each slice with the keys that it can see.
 
         ``rebuild``: the backward pass keeps nothing that has a number for each query and key.
         """
-        attend = self._rebuilt_slice if rebuild and torch.is_grad_enabled() and can_look() else self._rectangle
+        attend = self._rebuilt_slice if rebuild and torch.is_grad_enabled() and is_eager() else self._tile
         parts = []
-        for start in range(0, length_of(q_columns), size):
-            columns = range(q_columns.start + start, min(q_columns.start + start + size, q_columns.stop))
-            needed = self._needed(columns)
-            part = q[:, :, start : start + size], *self._cut(k, v, needed)
-            parts.append(attend(*part, columns, needed, share=False))
+        for start in range(0, length_of(q_idx), size):
+            slice_idx = range(q_idx.start + start, min(q_idx.start + start + size, q_idx.stop))
+            kv_idx = self._visible_range(slice_idx)
+            part = q[:, :, start : start + size], *self._select(k, v, kv_idx)
+            parts.append(attend(*part, slice_idx, kv_idx, share=False))
         return torch.cat(parts, dim=2)
 
-    def _rebuilt_slice(self, q, k, v, q_columns, k_columns, share):
-        """A rectangle of which the backward pass builds anew what has a number for each query and key."""
+    def _rebuilt_slice(self, q, k, v, q_idx, kv_idx, share):
+        """A tile of which the backward pass builds anew what has a number for each query and key."""
         if self.recomputed or not self.fuses:
-            compute = partial(self._rectangle, q_columns=q_columns, k_columns=k_columns, share=share)
+            compute = partial(self._tile, q_idx=q_idx, kv_idx=kv_idx, share=share)
             return checkpoint(compute, q, k, v, use_reentrant=False, preserve_rng_state=self.dropout > 0)
         # Not what a fused kernel computes: only what it is given.
-        return self._rectangle(q, k, v, q_columns, k_columns, share, rebuild=True)
+        return self._tile(q, k, v, q_idx, kv_idx, share, rebuild=True)
 
     def _lacks_bias_gradient(self):
         """Whether what is added to the scores needs a gradient, which no kernel for a CPU computes."""
@@ -147,13 +147,13 @@ class Attending:
     def _in_blocks(self, q, k, v):
         """Blocks of queries side by side, each with its own block of keys and the one before.
 
-        Only columns relative to each other matter to the hooks, so that every block of queries may stand for the
+        Only differences of indices matter to the hooks, so that every block of queries may stand for the
         second one. The first one has no block before it, and the last one may be filled up with zeros, which come
         after all that real queries can see.
         """
         block, length = self.pattern.block, q.size(2)
-        parts = [self._rectangle(*(x[:, :, :block] for x in (q, k, v)), range(block), range(block))]
-        columns = range(block, 2 * block), range(2 * block)
+        parts = [self._tile(*(x[:, :, :block] for x in (q, k, v)), range(block), range(block))]
+        q_idx, kv_idx = range(block, 2 * block), range(2 * block)
         # Some blocks at a time: keys and values are there twice, and without a fused kernel so are the weights.
         numbers = q.size(0) * q.size(1) * 2 * block
         sizes = self.sizes
@@ -167,64 +167,64 @@ class Attending:
             before = (x[:, :, start - block : stop + missing - block] for x in (k, v))
             q_blocks, *own = (blocks_of(x, block) for x in own)
             both = (torch.cat([blocks_of(x, block), y], dim=2) for x, y in zip(before, own))
-            part = self._rectangle(q_blocks, *both, *columns)  # (B x blocks, H, block, D)
+            part = self._tile(q_blocks, *both, q_idx, kv_idx)  # (B x blocks, H, block, D)
             part = part.unflatten(0, (q.size(0), -1)).transpose(1, 2).flatten(2, 3)
             parts.append(part[:, :, : stop - start])
         return torch.cat(parts, dim=2)
 
-    def _rectangle(self, q, k, v, q_columns, k_columns, share=True, rebuild=False):
-        """These queries with these keys, all at once."""
+    def _tile(self, q, k, v, q_idx, kv_idx, share=True, rebuild=False):
+        """Attention of these queries to these keys, all at once."""
         # With one query there is nothing to fuse: at a step of beam search the plain products are faster. So they are,
         # where memory allows, than a backward pass that computes the weights once more.
         lacks_gradient = self._lacks_bias_gradient()
-        if not self.plain or length_of(q_columns) == 1 or (lacks_gradient and not rebuild):
-            return self._weighted(q, k, v, q_columns, k_columns, share)[0]
+        if not self.plain or length_of(q_idx) == 1 or (lacks_gradient and not rebuild):
+            return self._with_weights(q, k, v, q_idx, kv_idx, share)[0]
         if self.encoding is not None:
-            q, k = self.encoding.decay(q, k, q_columns, k_columns)
-        if self._plain_causal(q_columns, k_columns):
+            q, k = self.encoding.decay(q, k, q_idx, kv_idx)
+        if self._plain_causal(q_idx, kv_idx):
             return fused_attention(q, k, v, causal=True, dropout=self.dropout)
-        mask = self._added(q_columns, k_columns, q.dtype, share)
+        mask = self._score_mask(q_idx, kv_idx, q.dtype, share)
         if not rebuild or mask is None:
             return fused_attention(q, k, v, mask, dropout=self.dropout)
-        with rebuilt_for_backward(mask, partial(self._added, q_columns, k_columns, q.dtype, share)):
+        with rebuilt_for_backward(mask, partial(self._score_mask, q_idx, kv_idx, q.dtype, share)):
             if lacks_gradient:
                 return fused_attention_with_bias_gradient(q, k, v, mask)
             return fused_attention(q, k, v, mask, dropout=self.dropout)
 
-    def _weighted(self, q, k, v, q_columns, k_columns, share=True):
+    def _with_weights(self, q, k, v, q_idx, kv_idx, share=True):
         """The same with plain products, which also return the weights."""
         scores = mix = None
         if self.encoding is not None:
-            q, k = self.encoding.decay(q, k, q_columns, k_columns)
+            q, k = self.encoding.decay(q, k, q_idx, kv_idx)
         if not self.plain:
-            scores = partial(self.encoding.scores, q_columns=q_columns, k_columns=k_columns)
-            mix = partial(self.encoding.mix, q_columns=q_columns, k_columns=k_columns)
-        mask = self._added(q_columns, k_columns, torch.float32, share)
+            scores = partial(self.encoding.scores, q_idx=q_idx, kv_idx=kv_idx)
+            mix = partial(self.encoding.mix, q_idx=q_idx, kv_idx=kv_idx)
+        mask = self._score_mask(q_idx, kv_idx, torch.float32, share)
         return weighted_attention(q, k, v, mask, self.dropout, scores, mix)
 
-    def _visible(self, q_columns, k_columns):
-        """visible_keys of a part of the keys at hand, or of any two ranges where there is no padding."""
+    def _visible(self, q_idx, kv_idx):
+        """visible_keys of a part of the available keys, or of any two ranges where there is no padding."""
         padding, positions = self.keys.padding, self.positions
-        if padding is not None and not same(k_columns, self.keys.columns):
-            start = k_columns.start - self.keys.columns.start
-            part = slice(start, start + length_of(k_columns))
+        if padding is not None and not same(kv_idx, self.keys.idx):
+            start = kv_idx.start - self.keys.idx.start
+            part = slice(start, start + length_of(kv_idx))
             padding, positions = padding[:, part], None if positions is None else positions[:, part]
-        return visible_keys(q_columns, k_columns, self.pattern, padding, self.device, positions)
+        return visible_keys(q_idx, kv_idx, self.pattern, padding, self.device, positions)
 
-    def _added(self, q_columns, k_columns, dtype, share):
+    def _score_mask(self, q_idx, kv_idx, dtype, share):
         """All that is added to the scores, or None; built once for all layers of a pass that ask for the same."""
-        build = partial(self._build_added, q_columns, k_columns, dtype)
-        if not share or self.shared is None or self.given is not None:
+        build = partial(self._build_score_mask, q_idx, kv_idx, dtype)
+        if not share or self.shared is None or self.attn_mask is not None:
             return build()
-        return self.shared.once((self.encoding, self.pattern, q_columns, k_columns, dtype), build)
+        return self.shared.once((self.encoding, self.pattern, q_idx, kv_idx, dtype), build)
 
-    def _build_added(self, q_columns, k_columns, dtype):
-        bias = None if self.encoding is None else self.encoding.bias(q_columns, k_columns, self.device)
+    def _build_score_mask(self, q_idx, kv_idx, dtype):
+        bias = None if self.encoding is None else self.encoding.bias(q_idx, kv_idx, self.device)
         if bias is not None:
             bias = bias.unsqueeze(0)  # some fused kernels take no mask of three dimensions
-        if self.given is not None:
-            bias = self.given[None, None] if bias is None else bias + self.given[None, None]
-        return additive(self._visible(q_columns, k_columns), bias, dtype)
+        if self.attn_mask is not None:
+            bias = self.attn_mask[None, None] if bias is None else bias + self.attn_mask[None, None]
+        return additive(self._visible(q_idx, kv_idx), bias, dtype)
 
 
 def blocks_of(x, block):

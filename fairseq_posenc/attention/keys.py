@@ -1,4 +1,4 @@
-"""The keys at hand: which columns of a batch they are, which of them are padding, and what a cache keeps of them."""
+"""The available keys: which columns of a batch they are, which of them are padding, and what a cache keeps of them."""
 
 from dataclasses import dataclass
 from typing import Optional
@@ -10,53 +10,53 @@ from fairseq_posenc.encodings.positions import PADDING, Positions, length_of, to
 
 @dataclass(frozen=True)
 class Keys:
-    """A run of columns of a batch.
+    """Consecutive columns of a batch.
 
     Args:
-        columns: range; a cache that rolls has dropped what came before.
+        idx: range of column indices; a cache that rolls has dropped what came before.
         padding: (B, T), True at padding, or None without any.
         tokens_before: (B,), how many tokens of each sentence the columns before held; None: no padding among them, so
             that it is their number.
     """
 
-    columns: range
+    idx: range
     padding: Optional[torch.Tensor] = None
     tokens_before: Optional[torch.Tensor] = None
 
     def extended(self, length, padding, batch, device):
         """These keys and ``length`` new ones with ``padding`` (B, length) or None."""
-        columns = range(self.columns.start, self.columns.stop + length)
+        idx = range(self.idx.start, self.idx.stop + length)
         if self.padding is None and padding is None:
-            return Keys(columns)
+            return Keys(idx)
         parts = []
-        for mask, count in ((self.padding, length_of(self.columns)), (padding, length)):
+        for mask, count in ((self.padding, length_of(self.idx)), (padding, length)):
             if count:
                 parts.append(
                     torch.zeros(batch, count, dtype=torch.bool, device=device) if mask is None else mask.bool()
                 )
         # A single part stays the same tensor, by which masks know that layers share it.
-        return Keys(columns, parts[0] if len(parts) == 1 else torch.cat(parts, dim=1), self.tokens_before)
+        return Keys(idx, parts[0] if len(parts) == 1 else torch.cat(parts, dim=1), self.tokens_before)
 
     def newest(self, count):
         """The last ``count`` of these keys; all where there are not more, or where it is None."""
-        dropped = 0 if count is None else length_of(self.columns) - count
+        dropped = 0 if count is None else length_of(self.idx) - count
         if dropped <= 0:
             return self
-        columns = range(self.columns.start + dropped, self.columns.stop)
+        idx = range(self.idx.start + dropped, self.idx.stop)
         if self.padding is None:
-            return Keys(columns)
-        before = self.columns.start if self.tokens_before is None else self.tokens_before
-        return Keys(columns, self.padding[:, dropped:], before + (~self.padding[:, :dropped]).sum(dim=1))
+            return Keys(idx)
+        before = self.idx.start if self.tokens_before is None else self.tokens_before
+        return Keys(idx, self.padding[:, dropped:], before + (~self.padding[:, :dropped]).sum(dim=1))
 
     def positions(self, device):
         """Positions of these tokens in their sentences."""
         if self.padding is None:
-            return Positions.consecutive(self.columns.start, length_of(self.columns), device)
-        if self.columns.start == 0:
+            return Positions.consecutive(self.idx.start, length_of(self.idx), device)
+        if self.idx.start == 0:
             return token_positions(self.padding)
-        before = self.columns.start if self.tokens_before is None else self.tokens_before.unsqueeze(1)
+        before = self.idx.start if self.tokens_before is None else self.tokens_before.unsqueeze(1)
         index = (before + (~self.padding).cumsum(dim=1) - 1).masked_fill(self.padding, PADDING)
-        return Positions(index, self.columns.stop)
+        return Positions(index, self.idx.stop)
 
 
 #: Before the first column.
@@ -68,19 +68,19 @@ def read_cache(buffer):
     if not buffer:
         return NO_KEYS, None, None
     k, v, start = buffer["prev_key"], buffer["prev_value"], buffer["start"]
-    columns = range(start, start + k.size(2))
-    return Keys(columns, buffer["prev_key_padding_mask"], buffer["tokens_before"]), k, v
+    idx = range(start, start + k.size(2))
+    return Keys(idx, buffer["prev_key_padding_mask"], buffer["tokens_before"]), k, v
 
 
 def cache_of(keys, k, v, count):
     """A buffer with the newest ``count`` of these keys and values (None: all). Its names are fairseq's, less two."""
     keys = keys.newest(count)
-    first = k.size(2) - length_of(keys.columns)
+    first = k.size(2) - length_of(keys.idx)
     return {
         "prev_key": k[:, :, first:],
         "prev_value": v[:, :, first:],
         "prev_key_padding_mask": keys.padding,
-        "start": keys.columns.start,
+        "start": keys.idx.start,
         "tokens_before": keys.tokens_before,
     }
 

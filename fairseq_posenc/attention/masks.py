@@ -2,26 +2,26 @@
 
 import torch
 
-from fairseq_posenc.encodings.positions import can_look, length_of
+from fairseq_posenc.encodings.positions import is_eager, length_of
 
 #: Numbers: rows of a mask begin at multiples of it.
 ALIGNMENT = 8
 
 
-def hides_something(q_columns, k_columns, pattern):
+def hides_something(q_idx, kv_idx, pattern):
     """Whether ``pattern`` hides any earlier key (not: a later one) from any of these queries."""
-    return pattern.first_visible(q_columns.stop - 1) > k_columns.start
+    return pattern.first_visible(q_idx.stop - 1) > kv_idx.start
 
 
-def visible_keys(q_columns, k_columns, pattern, padding, device, positions=None):
+def visible_keys(q_idx, kv_idx, pattern, padding, device, positions=None):
     """Which keys each query may attend to, or None where every query sees every key.
 
     Args:
-        q_columns, k_columns: ranges, the columns of the Tq queries and of the Tk keys; a query's own column is a key.
+        q_idx, kv_idx: ranges, the column indices of the Tq queries and of the Tk keys; a query's own column is a key.
         pattern: see patterns.py; None in a stack that is not causal.
         padding: (B, Tk), True at padding, or None.
         device: of the result.
-        positions: (B, Tk), the keys' positions in their own sentences, where these are not the columns; the pattern
+        positions: (B, Tk), the keys' positions in their own sentences, where these are not the indices; the pattern
             goes by them.
 
     Returns:
@@ -30,14 +30,14 @@ def visible_keys(q_columns, k_columns, pattern, padding, device, positions=None)
     """
     if pattern is None:
         return None if padding is None else ~padding[:, None, None, :]
-    hides = hides_something(q_columns, k_columns, pattern)
-    if padding is None and positions is None and not hides and k_columns.stop - 1 <= q_columns.start:
+    hides = hides_something(q_idx, kv_idx, pattern)
+    if padding is None and positions is None and not hides and kv_idx.stop - 1 <= q_idx.start:
         return None
-    q, k = columns_of(q_columns, device).unsqueeze(1), columns_of(k_columns, device)
+    q, k = index_tensor(q_idx, device).unsqueeze(1), index_tensor(kv_idx, device)
     visible = (k <= q)[None, None]
     own = (k == q)[None, None]
     if positions is not None:
-        own_positions = positions[:, q_columns.start - k_columns.start :][:, : length_of(q_columns)]
+        own_positions = positions[:, q_idx.start - kv_idx.start :][:, : length_of(q_idx)]
         first = pattern.first_visible(own_positions)[:, None, :, None]
         visible = visible & (positions[:, None, None, :] >= first)
     elif hides:
@@ -45,16 +45,16 @@ def visible_keys(q_columns, k_columns, pattern, padding, device, positions=None)
     return visible if padding is None else (visible & ~padding[:, None, None, :]) | own
 
 
-def columns_of(columns, device):
+def index_tensor(idx, device):
     """A range as a tensor of int64."""
-    return torch.arange(columns.start, columns.stop, device=device)
+    return torch.arange(idx.start, idx.stop, device=device)
 
 
 def additive(visible, bias, dtype):
     """One tensor to add to the scores, from a boolean mask and a bias of four dimensions (either may be None)."""
     if visible is None and bias is None:
         return None
-    if not can_look():  # PyTorch's compiler decides itself what is kept and how it lies in memory
+    if not is_eager():  # PyTorch's compiler decides itself what is kept and how it lies in memory
         values = torch.zeros((), dtype=dtype, device=visible.device) if bias is None else bias.to(dtype)
         return values if visible is None else torch.where(visible, values, float("-inf"))
     return _Additive.apply(visible, bias, dtype)

@@ -1,8 +1,8 @@
 """Attention patterns: which of the earlier keys a query of a causal stack attends to.
 
 Patterns know nothing of encodings, and encodings nothing of patterns. Positions need no renumbering inside a window.
-The hooks that compare a query with a key go by the difference of their columns, which is the same inside and outside
-(xPos centres its scale on the keys at hand, so that it stays in range). The others give a token its position once, as
+The hooks that compare a query with a key go by the difference of their indices, which is the same inside and outside
+(xPos centres its scale on the available keys, so that it stays in range). The others give a token its position once, as
 an embedding or, in posnet-attn, as a value, before it is a query of one window and a key of several: only its position
 in the text can be meant, as in "Absolute + BCA" of Sun et al. 2023, Table 5.
 """
@@ -21,7 +21,7 @@ class Full:
     """Every query attends to itself and to all earlier keys."""
 
     #: The largest number of earlier keys that a query attends to; None: all.
-    reach: ClassVar[Optional[int]] = None
+    left_context: ClassVar[Optional[int]] = None
     #: A block of this many queries attends to nothing before the block that precedes it; None: there is no such number.
     block: ClassVar[Optional[int]] = None
     #: Whether it matters where in a batch a sentence begins.
@@ -49,15 +49,15 @@ class Window:
             )
 
     @property
-    def reach(self):
+    def left_context(self):
         return self.size - 1
 
     @property
     def block(self):
-        return max(self.reach, NARROWEST_BLOCK)
+        return max(self.left_context, NARROWEST_BLOCK)
 
     def first_visible(self, query):
-        return query - self.reach
+        return query - self.left_context
 
     def __str__(self):
         return f"window:{self.size}"
@@ -80,7 +80,7 @@ class Blockwise:
             )
 
     @property
-    def reach(self):
+    def left_context(self):
         return self.length - 1
 
     @property

@@ -6,11 +6,11 @@ import torch
 from fairseq.modules import MultiheadAttention
 from torch.autograd.graph import saved_tensors_hooks
 
-from fairseq_posenc.attention.computation import Attending
+from fairseq_posenc.attention.computation import AttentionCall
 from fairseq_posenc.attention.keys import cache_of, read_cache, reorder
 from fairseq_posenc.attention.masks import additive
 from fairseq_posenc.attention.patterns import FULL, Window
-from fairseq_posenc.encodings.positions import can_look
+from fairseq_posenc.encodings.positions import is_eager
 
 #: Passed as ``attn_mask``: hide later keys. Stands for the L x L matrix that stock fairseq builds.
 CAUSAL = torch.empty(0)
@@ -80,7 +80,7 @@ class SelfAttention(MultiheadAttention):
             key_padding_mask: (B, T), True at padding, for the columns of ``query`` only.
             incremental_state: the cache of a decoder; later keys are then hidden among the new queries.
             need_weights, need_head_weights: also return the weights, (B, T, S) averaged or (H, B, T, S), S the number
-                of keys at hand.
+                of available keys.
             attn_mask: None, CAUSAL, or a (T, S) mask as fairseq's: additive, or boolean with True at hidden keys.
 
         Returns:
@@ -93,10 +93,10 @@ class SelfAttention(MultiheadAttention):
 
         past, past_k, past_v = read_cache(self._get_input_buffer(incremental_state))
         keys = past.extended(length, key_padding_mask, batch, query.device)
-        q_columns = range(keys.columns.stop - length, keys.columns.stop)
+        q_idx = range(keys.idx.stop - length, keys.idx.stop)
         encoding = self.position_encoding
         if encoding is not None:
-            q, k = encoding.rotate(q, k, q_columns, q_columns)
+            q, k = encoding.rotate(q, k, q_idx, q_idx)
             if encoding.overrides("values"):
                 positions = (
                     self.layers_pass.positions if self.layers_pass else keys.positions(query.device).newest(length)
@@ -105,27 +105,29 @@ class SelfAttention(MultiheadAttention):
         if past_k is not None:
             k, v = torch.cat([past_k, k], dim=2), torch.cat([past_v, v], dim=2)
 
-        pattern, given = None, None
+        pattern, added_mask = None, None
         if incremental_state is not None:
             pattern = self.stepwise_pattern
-            self._set_input_buffer(incremental_state, cache_of(keys, k, v, pattern.reach))
+            self._set_input_buffer(incremental_state, cache_of(keys, k, v, pattern.left_context))
         elif attn_mask is not None and attn_mask.numel() == 0:
             pattern = self.pattern
         if attn_mask is not None and attn_mask.numel() > 0:
-            given = additive(~attn_mask, None, torch.float32) if attn_mask.dtype == torch.bool else attn_mask
+            added_mask = additive(~attn_mask, None, torch.float32) if attn_mask.dtype == torch.bool else attn_mask
         dropout = self.dropout_module.p if self.training or self.dropout_module.apply_during_inference else 0.0
 
-        attending = Attending(encoding, pattern, keys, given, dropout, query.device, self.layers_pass, self.recomputed)
+        call = AttentionCall(
+            encoding, pattern, keys, added_mask, dropout, query.device, self.layers_pass, self.recomputed
+        )
         weights = None
         if need_weights or need_head_weights:
-            x, weights = attending.weighted(q, k, v, q_columns)
+            x, weights = call.with_weights(q, k, v, q_idx)
             weights = weights.transpose(0, 1) if need_head_weights else weights.mean(dim=1)
         else:
-            x = attending(q, k, v, q_columns)
+            x = call(q, k, v, q_idx)
         return self.out_proj(x.permute(2, 0, 1, 3).reshape(length, batch, -1)), weights
 
     def keys_seen(self, incremental_state):
-        """The Keys that this cache holds. Their columns end with the last one that it has seen."""
+        """The Keys that this cache holds. Their indices end with the last one that it has seen."""
         return read_cache(self._get_input_buffer(incremental_state))[0]
 
     def reorder_incremental_state(self, incremental_state, new_order):
@@ -155,7 +157,7 @@ class LayersPass:
         """The result of ``build()`` for the first layer that asks with ``key``, and for all others."""
         if key not in self._built:
             # What autograd keeps for it belongs to the pass, not to that layer, which may be recomputed without it.
-            with saved_tensors_hooks(lambda kept: kept, lambda kept: kept) if can_look() else nullcontext():
+            with saved_tensors_hooks(lambda kept: kept, lambda kept: kept) if is_eager() else nullcontext():
                 self._built[key] = build()
         return self._built[key]
 

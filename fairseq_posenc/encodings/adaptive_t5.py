@@ -62,7 +62,7 @@ class AdaptiveT5(RelativeBias):
         InputError: a hidden layer below 1 or beyond the memory, or a dropout outside [0, 1).
     """
 
-    summary = "small network a head of a squashed distance"
+    summary = "small network per head of a squashed distance"
     source = "Wu et al. 2021; compared in Zhang et al. 2023 (ACL), Table 1"
 
     sharing = Sharing(

@@ -28,7 +28,7 @@ def authors_exponents(heads):
 
 @register_encoding("alibi")
 class ALiBi(RelativeBias):
-    """``bias = -2^(-h) distance`` with one exponent h a head (Press et al. 2022; Chi et al. 2023, Eq 3).
+    """``bias = -2^(-h) distance`` with one exponent h per head (Press et al. 2022; Chi et al. 2023, Eq 3).
 
     - ``slopes="authors"``: the authors' code, h = 8/H, 16/H, .. 8 where H is a power of two, and two interleaved such
       series otherwise. ``"geometric"``: h = 8n/H for any H, Eq 3 of Chi et al. They differ for H = 12.
@@ -45,7 +45,7 @@ class ALiBi(RelativeBias):
         InputError: a number beyond MOST, same_exponent with slopes "geometric", or "split" with a single head.
     """
 
-    summary = "linear penalty on the distance, one slope a head"
+    summary = "linear penalty on the distance, one slope per head"
     source = "Press et al. 2022 (ICLR); variants of Chi et al. 2023 (ACL), Eq 3 and Table 1"
 
     def __init__(

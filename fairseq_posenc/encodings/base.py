@@ -11,7 +11,7 @@ from typing import Optional
 from torch import nn
 
 from fairseq_posenc.encodings.options import SIDE, Sharing, constructor_options, sharing_option
-from fairseq_posenc.encodings.positions import can_look
+from fairseq_posenc.encodings.positions import is_eager
 
 BEFORE_DROPOUT = "before dropout"
 AFTER_DROPOUT = "after dropout"
@@ -53,9 +53,11 @@ class PositionEncoding(nn.Module):
 
     Hooks take positions, never lengths: step-by-step decoding, left padding, blocks and windows are then no special
     case. ``embed`` and ``values`` take Positions, the index of each token in its own sentence. The other hooks take
-    columns of the batch, since only differences matter to them, and those are the same for every sentence; columns
-    are consecutive, so a Python ``range`` names them. Hooks keep the dtype of what they are given (``bias`` is fp32);
-    numbers that come from positions are computed in fp32 or better.
+    ``q_idx`` and ``kv_idx``, the column indices of queries and keys in the batch: only their differences matter, and
+    these are the same for every sentence. Both are consecutive, so each is a Python ``range``.
+
+    Hooks keep the dtype of what they are given (``bias`` is fp32); numbers that come from positions are computed in
+    fp32 or better.
 
     Constructor: ``Encoding(stack, **options)``; see options.py for how it declares them. Values that an option does
     not take raise InputError.
@@ -106,7 +108,7 @@ class PositionEncoding(nn.Module):
         numbers = self._exact[name]
         if numbers.device != device:
             numbers = numbers.to(device)
-            if can_look():  # nor keep what PyTorch computes with while it compiles
+            if is_eager():  # nor keep what PyTorch computes with while it compiles
                 self._exact[name] = numbers
         return numbers
 
@@ -129,14 +131,14 @@ class PositionEncoding(nn.Module):
         """
         return x
 
-    def rotate(self, q, k, q_columns, k_columns):
+    def rotate(self, q, k, q_idx, kv_idx):
         """Turn queries and keys by their positions: (B, H, Tq, D), (B, H, Tk, D), ranges -> the same shapes.
 
         Called once for every key, before it is cached.
         """
         return q, k
 
-    def decay(self, q, k, q_columns, k_columns):
+    def decay(self, q, k, q_idx, kv_idx):
         """Scale queries and all their keys, cached ones too: (B, H, Tq, D), (B, H, Tk, D), ranges -> the same shapes.
 
         For factors that only make sense relative to the others, and that would leave the range of the dtype if a
@@ -144,19 +146,19 @@ class PositionEncoding(nn.Module):
         """
         return q, k
 
-    def bias(self, q_columns, k_columns, device):
+    def bias(self, q_idx, kv_idx, device):
         """What is added to the scores after 1/sqrt(D): two ranges -> (H, Tq, Tk) in fp32, contiguous, or None."""
         return
 
-    def scores(self, q, k, q_columns, k_columns):
+    def scores(self, q, k, q_idx, kv_idx):
         """Query times key, before 1/sqrt(D): (B, H, Tq, D), (B, H, Tk, D), ranges -> (B, H, Tq, Tk).
 
-        Only for encodings whose scores are no product of one vector a query with one a key: fused kernels are then
+        Only for encodings whose scores are no product of one vector per query with one per key: fused kernels are then
         out of reach (see ``plain_products``).
         """
         return q @ k.transpose(-2, -1)
 
-    def mix(self, weights, v, q_columns, k_columns):
+    def mix(self, weights, v, q_idx, kv_idx):
         """The weighted sum of values: (B, H, Tq, Tk) in fp32 or better, (B, H, Tk, D), ranges -> (B, H, Tq, D)."""
         return weights.to(v.dtype) @ v
 

@@ -13,7 +13,7 @@ MARGIN = 0.01
 
 
 class Kerple(RelativeBias):
-    """Two learned parameters a head, r1 > 0 and r2 > 0.
+    """Two learned parameters per head, r1 > 0 and r2 > 0.
 
     At the start r1 and r2 are uniform between 0 and ``starts``, as in the authors' code, which then clamps the
     parameters in place at every step. Here they are functions of free parameters that cannot leave their ranges:
@@ -52,12 +52,12 @@ def inverse_softplus(y):
 
 @register_encoding("kerple-log")
 class KerpleLog(Kerple):
-    """``bias = -r1 log(1 + r2 distance)``, two learned numbers a head (Chi et al. 2022, logarithmic variant).
+    """``bias = -r1 log(1 + r2 distance)``, two learned numbers per head (Chi et al. 2022, logarithmic variant).
 
     See Kerple for the range and start of r1 and r2.
     """
 
-    summary = "logarithmic penalty with two learned numbers a head"
+    summary = "logarithmic penalty with two learned numbers per head"
     starts = (2, 1)
 
     @staticmethod
@@ -75,12 +75,12 @@ class KerpleLog(Kerple):
 
 @register_encoding("kerple-power")
 class KerplePower(Kerple):
-    """``bias = -r1 distance^r2`` with r2 < 2, two learned numbers a head (Chi et al. 2022, power variant).
+    """``bias = -r1 distance^r2`` with r2 < 2, two learned numbers per head (Chi et al. 2022, power variant).
 
     See Kerple for the range and start of r1 and r2.
     """
 
-    summary = "power-law penalty with two learned numbers a head"
+    summary = "power-law penalty with two learned numbers per head"
     starts = (1, 2)
 
     @staticmethod

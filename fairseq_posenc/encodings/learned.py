@@ -12,7 +12,7 @@ from fairseq_posenc.errors import InputError
 
 @register_encoding("learned")
 class Learned(PositionEncoding):
-    """``y = x + W[position]`` with one learned vector a position (Gehring et al. 2017, section 3.1).
+    """``y = x + W[position]`` with one learned vector per position (Gehring et al. 2017, section 3.1).
 
     W has ``stack.first_row + stack.max_positions`` rows; the rows before position 0 stay zero and untrained, and its
     name and layout are those of fairseq, so that checkpoints interchange. The index is the position while training
@@ -22,7 +22,7 @@ class Learned(PositionEncoding):
         InputError: a position beyond ``stack.max_positions``, or more of them than the memory holds.
     """
 
-    summary = "one learned vector a position, added to the embeddings; equals stock fairseq --*-learned-pos"
+    summary = "one learned vector per position, added to the embeddings; equals stock fairseq --*-learned-pos"
     source = "Gehring et al. 2017, section 3.1 (LAPE in Zhang et al. 2023)"
     translation_invariant = False
     length_limit = "--max-source-positions, --max-target-positions"

@@ -11,7 +11,7 @@ from fairseq_posenc.errors import InputError
 
 
 class PositionalKernels(nn.Module):
-    """Phi (L, K, K), one kernel a position: row t of h becomes ``h_t Phi_position`` (Zhang et al. 2023, Eq 19).
+    """Phi (L, K, K), one kernel per position: row t of h becomes ``h_t Phi_position`` (Zhang et al. 2023, Eq 19).
 
     Args:
         max_positions: L.

@@ -9,17 +9,17 @@ import torch
 PADDING = -1
 
 
-def can_look():
-    """Whether Python may look at numbers in tensors, and take a shorter way where they allow it.
+def is_eager():
+    """Whether operations run at once, so that Python may read numbers from tensors and take a shorter way.
 
-    Not while PyTorch compiles or exports a model: the way must then be right for all numbers.
+    They do not while PyTorch compiles or exports a model: the code must then be right for all numbers.
     """
     return not torch.compiler.is_compiling()
 
 
-def length_of(columns):
-    """The number of columns in a range. Its ends may be symbols while PyTorch compiles, where ``len`` has no answer."""
-    return columns.stop - columns.start
+def length_of(idx):
+    """The length of a range. Its ends may be symbols while PyTorch compiles, where ``len`` has no answer."""
+    return idx.stop - idx.start
 
 
 def same(one, other):
@@ -60,20 +60,20 @@ class Positions:
     def longest_beyond(self, limit):
         """How many positions the longest sentence has, where that is more than ``limit``; otherwise None."""
         # Only texts that may be too long are worth waiting for.
-        if self.stop <= limit or not can_look():
+        if self.stop <= limit or not is_eager():
             return None
         longest = int(self.index.max()) + 1
         return longest if longest > limit else None
 
     def newest(self, count):
-        """The last ``count`` columns."""
+        """The last ``count`` tokens of each row."""
         dropped = self.index.size(1) - count
         return Positions(self.index[:, dropped:], self.stop, None if self.first is None else self.first + dropped)
 
 
 def find_padding(padding_mask):
     """Whether padding_mask (B, T) holds any padding, and whether a sentence begins with it: one look for both."""
-    if not can_look():
+    if not is_eager():
         return True, True
     return torch.stack([padding_mask.any(), padding_mask[:, :1].any()]).tolist()
 

@@ -19,7 +19,7 @@ from fairseq_posenc.errors import InputError
 class PosNetAttn(PositionEncoding):
     """``v_t' = Dropout(ReLU(v_t Phi_position)) + v_t`` on the values of every head (Zhang et al. 2023, Eq 20 and 23).
 
-    Phi (L, D, D) holds one kernel a position, D = head dimension. The paper gives no activation function and there is
+    Phi (L, D, D) holds one kernel per position, D = head dimension. The paper gives no activation function and there is
     no public code: ReLU, as in the authors' code of PosNet-Embed. Nor does it say who shares Phi; its +1.03 M
     parameters are matched by one kernel tensor with L of about 250 for all heads and layers of the model, the default
     here. Position is the index of a token in its sentence.
@@ -36,7 +36,7 @@ class PosNetAttn(PositionEncoding):
         InputError: a number out of range, or a position beyond L with beyond="error".
     """
 
-    summary = "one D x D kernel a position (weight concatenation), on the values"
+    summary = "one D x D kernel per position (weight concatenation), on the values"
     source = "Zhang et al. 2023 (ACL), Eq 20 and 23"
     translation_invariant = False
     length_limit = "--posnet-attn-max-positions (or none with --posnet-attn-beyond clamp)"

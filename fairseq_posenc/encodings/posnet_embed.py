@@ -17,7 +17,7 @@ from fairseq_posenc.errors import InputError
 class PosNetEmbed(PositionEncoding):
     """``y = Dropout(ReLU((x W1) Phi_position) W2) + x`` (Zhang et al. 2023, Eq 22 and 24).
 
-    W1 (C, K) and W2 (K, C) are linear maps without bias, Phi (L, K, K) holds one kernel a position, K = kernel_dim.
+    W1 (C, K) and W2 (K, C) are linear maps without bias, Phi (L, K, K) holds one kernel per position, K = kernel_dim.
     It acts after the embedding dropout, just before the first layer, as in the authors' code.
 
     Where the paper is silent or differs from the authors' code:
@@ -43,7 +43,7 @@ class PosNetEmbed(PositionEncoding):
             L with beyond="error".
     """
 
-    summary = "residual bottleneck with one K x K kernel a position (weight concatenation), on the embeddings"
+    summary = "residual bottleneck with one K x K kernel per position (weight concatenation), on the embeddings"
     source = "Zhang et al. 2023 (ACL), Eq 22 and 24"
     translation_invariant = False
     length_limit = "--posnet-max-positions (or none with --posnet-beyond clamp)"

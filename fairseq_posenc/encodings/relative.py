@@ -7,7 +7,8 @@ from fairseq_posenc.encodings.positions import length_of
 
 
 class RelativeBias(PositionEncoding):
-    """A bias with one number a head and distance: query column minus key column, negative for keys in the future.
+    """A bias with one number per head and distance: index of the query minus index of the key, negative for keys in
+    the future.
 
     An encoding overrides ``by_distance``. The matrix over queries and keys is constant along its diagonals: the
     Tq + Tk - 1 numbers of a head are computed once and spread.
@@ -19,13 +20,13 @@ class RelativeBias(PositionEncoding):
         """The bias (H, N) in fp32 at ``distances`` (N,), int64. Only keys of the past have to be right if causal."""
         raise NotImplementedError
 
-    def bias(self, q_columns, k_columns, device):
-        farthest, nearest = q_columns.stop - 1 - k_columns.start, q_columns.start - (k_columns.stop - 1)
+    def bias(self, q_idx, kv_idx, device):
+        farthest, nearest = q_idx.stop - 1 - kv_idx.start, q_idx.start - (kv_idx.stop - 1)
         with torch.autocast(device.type, enabled=False):  # numbers from positions are fp32 in every mode
             diagonals = self.by_distance(torch.arange(farthest, nearest - 1, -1, device=device))
         # The last query reads the first Tk of these numbers, the query before it starts one later, and so on. Fused
         # kernels take only a bias whose keys lie side by side in memory.
-        return diagonals.contiguous().unfold(1, length_of(k_columns), 1).flip(1).contiguous()
+        return diagonals.contiguous().unfold(1, length_of(kv_idx), 1).flip(1).contiguous()
 
 
 def head_exponents(heads):

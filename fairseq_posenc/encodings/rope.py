@@ -41,5 +41,5 @@ class RoPE(PositionEncoding):
             )
         self.rotation = Rotation(int(dim), base)
 
-    def rotate(self, q, k, q_columns, k_columns):
-        return self.rotation(q, q_columns), self.rotation(k, k_columns)
+    def rotate(self, q, k, q_idx, kv_idx):
+        return self.rotation(q, q_idx), self.rotation(k, kv_idx)

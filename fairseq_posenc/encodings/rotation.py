@@ -2,7 +2,7 @@
 
 import torch
 
-from fairseq_posenc.encodings.positions import can_look
+from fairseq_posenc.encodings.positions import is_eager
 
 #: The least and the greatest base; beyond them, angles leave the range of fp64, or stay 0 in all pairs but one.
 BASES = 1e-6, 1e12
@@ -18,26 +18,26 @@ class Rotation:
         self.frequencies = base ** (-torch.arange(0, dim, 2, dtype=torch.float64) / dim)
         self._table = torch.empty(0, dim // 2, dtype=torch.complex64)
 
-    def __call__(self, x, columns):
-        """x (B, H, T, D), range of T columns -> (B, H, T, D)."""
-        factors = self._factors(columns, x.device)
+    def __call__(self, x, idx):
+        """x (B, H, T, D), range of T indices -> (B, H, T, D)."""
+        factors = self._factors(idx, x.device)
         dim = 2 * factors.size(-1)
         precision = torch.promote_types(x.dtype, torch.float32)
         pairs = x[..., :dim].to(precision).unflatten(-1, (-1, 2))
         turned = torch.view_as_real(torch.view_as_complex(pairs.contiguous()) * factors).flatten(-2).to(x.dtype)
         return turned if dim == x.size(-1) else torch.cat([turned, x[..., dim:]], dim=-1)
 
-    def _factors(self, columns, device):
+    def _factors(self, idx, device):
         """(T, dim/2): cos + i sin."""
-        if not can_look():  # nor keep what PyTorch computes with while it compiles
-            return self._turns(columns).to(device)
-        if columns.stop > self._table.size(0) or self._table.device != device:
+        if not is_eager():  # nor keep what PyTorch computes with while it compiles
+            return self._turns(idx).to(device)
+        if idx.stop > self._table.size(0) or self._table.device != device:
             # Doubling keeps step-by-step decoding from rebuilding the table at every step.
-            rows = max(2 * self._table.size(0), columns.stop, 256)
+            rows = max(2 * self._table.size(0), idx.stop, 256)
             self._table = self._turns(range(rows)).to(device)
-        return self._table[columns.start : columns.stop]
+        return self._table[idx.start : idx.stop]
 
-    def _turns(self, columns):
+    def _turns(self, idx):
         """The same, on the CPU."""
-        angles = torch.arange(columns.start, columns.stop, dtype=torch.float64).unsqueeze(1) * self.frequencies
+        angles = torch.arange(idx.start, idx.stop, dtype=torch.float64).unsqueeze(1) * self.frequencies
         return torch.polar(torch.ones_like(angles), angles).to(torch.complex64)

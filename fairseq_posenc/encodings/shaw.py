@@ -47,18 +47,18 @@ class Shaw(PositionEncoding):
         self.keys = nn.Parameter(nn.init.xavier_uniform_(torch.empty(rows, head_dim)))
         self.vectors = nn.Parameter(nn.init.xavier_uniform_(torch.empty(rows, head_dim)))
 
-    def scores(self, q, k, q_columns, k_columns):
+    def scores(self, q, k, q_idx, kv_idx):
         by_distance = q @ self.keys.transpose(0, 1)
-        rows = self._rows(q_columns, k_columns, q.device).expand(*q.shape[:2], -1, -1)
+        rows = self._rows(q_idx, kv_idx, q.device).expand(*q.shape[:2], -1, -1)
         return q @ k.transpose(-2, -1) + by_distance.gather(-1, rows)
 
-    def mix(self, weights, v, q_columns, k_columns):
-        rows = self._rows(q_columns, k_columns, v.device).expand_as(weights)
+    def mix(self, weights, v, q_idx, kv_idx):
+        rows = self._rows(q_idx, kv_idx, v.device).expand_as(weights)
         by_distance = weights.new_zeros(*weights.shape[:3], self.vectors.size(0)).scatter_add(-1, rows, weights)
         return weights.to(v.dtype) @ v + by_distance.to(v.dtype) @ self.vectors
 
-    def _rows(self, q_columns, k_columns, device):
+    def _rows(self, q_idx, kv_idx, device):
         """(Tq, Tk): the row of the tables for each query and key; the past comes first."""
-        q = torch.arange(q_columns.start, q_columns.stop, device=device)
-        k = torch.arange(k_columns.start, k_columns.stop, device=device)
+        q = torch.arange(q_idx.start, q_idx.stop, device=device)
+        k = torch.arange(kv_idx.start, kv_idx.stop, device=device)
         return (k - q.unsqueeze(1)).clamp(-self.clip, self.vectors.size(0) - 1 - self.clip) + self.clip

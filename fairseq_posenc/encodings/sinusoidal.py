@@ -5,7 +5,7 @@ import math
 import torch
 
 from fairseq_posenc.encodings.base import PositionEncoding
-from fairseq_posenc.encodings.positions import Positions, can_look
+from fairseq_posenc.encodings.positions import Positions, is_eager
 from fairseq_posenc.encodings.registry import register_encoding
 from fairseq_posenc.errors import InputError
 
@@ -56,7 +56,7 @@ class Sinusoidal(PositionEncoding):
 
     def _table_of(self, rows, device):
         """The table, with ``rows`` rows at least."""
-        if not can_look():
+        if not is_eager():
             return sinusoid_table(self.stack.first_row + self.stack.max_positions, self.stack.model_dim).to(device)
         if rows > self._table.size(0) or self._table.device != device:
             # Doubling keeps step-by-step decoding from rebuilding the table at every step.

@@ -1,4 +1,4 @@
-"""T5's relative bias: a learned number a head for each bucket of distances."""
+"""T5's relative bias: a learned number per head for each bucket of distances."""
 
 import math
 from typing import Annotated
@@ -45,7 +45,7 @@ class T5(RelativeBias):
             within the exact buckets.
     """
 
-    summary = "learned number a head for each bucket of distances"
+    summary = "learned number per head for each bucket of distances"
     source = "Raffel et al. 2020 (JMLR), section 2.1"
 
     sharing = Sharing("layers", "all layers share a table (as in T5), or not", {"shared": SIDE, "separate": LAYER})

@@ -76,46 +76,46 @@ class XPos(PositionEncoding):
     def plain_products(self):
         return self.stack.causal or not self.decays
 
-    def rotate(self, q, k, q_columns, k_columns):
+    def rotate(self, q, k, q_idx, kv_idx):
         if self.rotation is None:
             return q, k
-        return self.rotation(q, q_columns), self.rotation(k, k_columns)
+        return self.rotation(q, q_idx), self.rotation(k, kv_idx)
 
-    def decay(self, q, k, q_columns, k_columns):
+    def decay(self, q, k, q_idx, kv_idx):
         if not (self.stack.causal and self.decays):
             return q, k
-        middle, dtype = self._middle(k_columns, q.dtype)
-        return self._scaled(q, q_columns, middle, 1, dtype), self._scaled(k, k_columns, middle, -1, dtype)
+        middle, dtype = self._middle(kv_idx, q.dtype)
+        return self._scaled(q, q_idx, middle, 1, dtype), self._scaled(k, kv_idx, middle, -1, dtype)
 
-    def scores(self, q, k, q_columns, k_columns):
+    def scores(self, q, k, q_idx, kv_idx):
         if self.plain_products:
-            return super().scores(q, k, q_columns, k_columns)
-        middle, dtype = self._middle(k_columns, q.dtype)
+            return super().scores(q, k, q_idx, kv_idx)
+        middle, dtype = self._middle(kv_idx, q.dtype)
         # Autocast would cast wider numbers down again.
         with nullcontext() if dtype == q.dtype else torch.autocast(q.device.type, enabled=False):
             past, future = (
-                self._scaled(q, q_columns, middle, sign, dtype)
-                @ self._scaled(k, k_columns, middle, -sign, dtype).transpose(-2, -1)
+                self._scaled(q, q_idx, middle, sign, dtype)
+                @ self._scaled(k, kv_idx, middle, -sign, dtype).transpose(-2, -1)
                 for sign in (1, -1)
             )
-        q_positions = torch.arange(q_columns.start, q_columns.stop, device=q.device).unsqueeze(1)
-        k_positions = torch.arange(k_columns.start, k_columns.stop, device=q.device)
+        q_positions = torch.arange(q_idx.start, q_idx.stop, device=q.device).unsqueeze(1)
+        k_positions = torch.arange(kv_idx.start, kv_idx.stop, device=q.device)
         return torch.where(k_positions <= q_positions, past, future)
 
-    def _middle(self, columns, dtype):
-        """The middle of these columns, and the dtype from this one on that has room for the factors and for x."""
-        reach = self.steepest * (columns.stop - 1 - columns.start) / 2
-        if reach > math.log(torch.finfo(torch.float64).max):
+    def _middle(self, idx, dtype):
+        """The middle of these indices, and ``dtype`` or the next wider one that has room for the factors and for x."""
+        largest = self.steepest * (idx.stop - 1 - idx.start) / 2
+        if largest > math.log(torch.finfo(torch.float64).max):
             raise InputError(
-                f"xpos: the decay over {len(columns)} tokens leaves the range of fp64; give shorter texts, or a larger "
+                f"xpos: the decay over {len(idx)} tokens leaves the range of fp64; give shorter texts, or a larger "
                 "--xpos-scale-base or --xpos-gamma"
             )
         wider = (torch.promote_types(dtype, other) for other in (dtype, torch.float32, torch.float64))
-        fits = (other for other in wider if reach <= math.log(torch.finfo(other).max) / 2)
-        return (columns.start + columns.stop - 1) / 2, next(fits, torch.float64)
+        fits = (other for other in wider if largest <= math.log(torch.finfo(other).max) / 2)
+        return (idx.start + idx.stop - 1) / 2, next(fits, torch.float64)
 
-    def _scaled(self, x, columns, middle, sign, dtype):
+    def _scaled(self, x, idx, middle, sign, dtype):
         """x (B, H, T, D) times zeta^(sign (column - middle) / B), in ``dtype``."""
-        positions = torch.arange(columns.start, columns.stop, device=x.device, dtype=torch.float64) - middle
+        positions = torch.arange(idx.start, idx.stop, device=x.device, dtype=torch.float64) - middle
         factors = torch.exp(sign * positions.unsqueeze(1) * self.exact("log_decay", x.device))
         return (x * factors.to(torch.promote_types(dtype, torch.float32))).to(dtype)

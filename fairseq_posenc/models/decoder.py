@@ -109,7 +109,7 @@ class Decoder(TransformerDecoderBase):
         seen = NO_KEYS
         if incremental_state is not None:
             seen = self_attentions(self)[0].keys_seen(incremental_state)
-        first, length = seen.columns.stop, tokens.size(1)
+        first, length = seen.idx.stop, tokens.size(1)
         if first and seen.padding is None:  # a cache knows that no sentence begins with padding
             return tokens[:, first:], Positions.consecutive(first, length - first, tokens.device), None
         padding_mask = tokens.eq(self.padding_idx)

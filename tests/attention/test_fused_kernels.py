@@ -5,7 +5,7 @@ import torch
 from torch.nn import functional as F
 
 from fairseq_posenc.attention import computation
-from fairseq_posenc.attention.computation import Attending
+from fairseq_posenc.attention.computation import AttentionCall
 from fairseq_posenc.attention.keys import Keys
 from fairseq_posenc.attention.patterns import FULL, attention_pattern
 from fairseq_posenc.attention.self_attention import CAUSAL, SelfAttention, one_pass
@@ -109,8 +109,8 @@ def calls_of_the_kernel(monkeypatch):
 def test_pieces_are_as_large_as_the_device_likes(monkeypatch):
     """A GPU would wait for each of many small pieces."""
     for device, sizes in (("cpu", computation.CPU), ("cuda", computation.GPU)):
-        attending = Attending(None, FULL, Keys(range(4)), None, 0.0, torch.device(device), None)
-        assert attending.sizes is sizes
+        call = AttentionCall(None, FULL, Keys(range(4)), None, 0.0, torch.device(device), None)
+        assert call.sizes is sizes
     calls = calls_of_the_kernel(monkeypatch)
     module, x = attention("alibi", causal=True), torch.randn(4096, 1, DIM)
     for sizes, least, most in ((computation.CPU, 4, 16), (computation.GPU, 1, 1)):

@@ -60,12 +60,12 @@ def test_bad_names_are_refused(text, told):
 
 @pytest.mark.parametrize("pattern", ["full", *PATTERNS])
 def test_what_patterns_say_of_themselves(pattern):
-    """first_visible, reach and block against the definition, for ints and for tensors."""
+    """first_visible, left_context and block against the definition, for ints and for tensors."""
     made, length = attention_pattern(pattern), 30
     for i in range(length):
         seen = [j for j in range(length) if sees(pattern, i, j)]
         assert seen == list(range(max(0, made.first_visible(i)), i + 1))
-        assert made.reach is None or i - seen[0] <= made.reach
+        assert made.left_context is None or i - seen[0] <= made.left_context
         assert made.block is None or seen[0] // made.block >= i // made.block - 1
     columns = torch.arange(length)
     assert made.first_visible(columns).tolist() == [made.first_visible(i) for i in range(length)]
@@ -154,7 +154,7 @@ def test_step_by_step_equals_one_pass(name, pattern, sizes, narrow_blocks):
         tokens = ~padding.transpose(0, 1)
         torch.testing.assert_close(out[tokens], whole[tokens], atol=ATOL, rtol=0)
         assert out.isfinite().all()
-        kept = 21 if pattern == "full" else min(21, module.pattern.reach)
+        kept = 21 if pattern == "full" else min(21, module.pattern.left_context)
         assert cache["prev_key"].size(2) == cache["prev_value"].size(2) == kept
 
 

@@ -17,12 +17,12 @@ DIM = HEADS * HEAD_DIM
 class EveryHook(PositionEncoding):
     """Uses all hooks of attention, so that the module is tested with all of them at once."""
 
-    def rotate(self, q, k, q_columns, k_columns):
-        q_columns, k_columns = torch.tensor(q_columns), torch.tensor(k_columns)
-        return q * torch.cos(0.1 * q_columns)[:, None].to(q), k * torch.cos(0.2 * k_columns)[:, None].to(k)
+    def rotate(self, q, k, q_idx, kv_idx):
+        q_idx, kv_idx = torch.tensor(q_idx), torch.tensor(kv_idx)
+        return q * torch.cos(0.1 * q_idx)[:, None].to(q), k * torch.cos(0.2 * kv_idx)[:, None].to(k)
 
-    def bias(self, q_columns, k_columns, device):
-        distance = (torch.tensor(q_columns)[:, None] - torch.tensor(k_columns)).float()
+    def bias(self, q_idx, kv_idx, device):
+        distance = (torch.tensor(q_idx)[:, None] - torch.tensor(kv_idx)).float()
         return torch.stack([-0.3 * distance, -0.1 * distance.pow(2)])
 
     def values(self, v, positions):

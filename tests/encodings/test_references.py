@@ -33,19 +33,19 @@ def build(name, causal=True, options=None, first_row=2):
     return encoding
 
 
-def attend(encoding, x, q_columns, k_columns):
+def attend(encoding, x, q_idx, kv_idx):
     """Attention over the last queries of x (B, H, Tk, D) by the hooks, as (scores before softmax, outputs)."""
-    q, k = encoding.rotate(x[:, :, -len(q_columns) :], x, q_columns, k_columns)
-    q, k = encoding.decay(q, k, q_columns, k_columns)
-    scores = encoding.scores(q, k, q_columns, k_columns)
-    bias = encoding.bias(q_columns, k_columns, CPU)
+    q, k = encoding.rotate(x[:, :, -len(q_idx) :], x, q_idx, kv_idx)
+    q, k = encoding.decay(q, k, q_idx, kv_idx)
+    scores = encoding.scores(q, k, q_idx, kv_idx)
+    bias = encoding.bias(q_idx, kv_idx, CPU)
     if bias is not None:
         scores = scores + bias
     if encoding.stack.causal:
-        hidden = torch.tensor([[j > i for j in k_columns] for i in q_columns])
+        hidden = torch.tensor([[j > i for j in kv_idx] for i in q_idx])
         scores = scores.masked_fill(hidden, float("-inf"))
-    values = encoding.values(x, torch.arange(len(k_columns)).unsqueeze(0))
-    return scores, encoding.mix(scores.softmax(-1), values, q_columns, k_columns)
+    values = encoding.values(x, torch.arange(len(kv_idx)).unsqueeze(0))
+    return scores, encoding.mix(scores.softmax(-1), values, q_idx, kv_idx)
 
 
 @pytest.fixture(params=encoding_names())
@@ -94,14 +94,14 @@ def test_attention_hooks_equal_references(name, options, causal):
     """All queries at once, the last ones, and the last alone, in the middle of a text."""
     encoding, case = build(name, causal, options), CASES[name]
     x = torch.randn(2, HEADS, 9, HEAD_DIM, dtype=torch.float64)
-    k_columns = range(20, 29)
-    for q_columns in (k_columns, k_columns[6:], k_columns[8:]):
-        scores, outputs = attend(encoding, x, q_columns, k_columns)
+    kv_idx = range(20, 29)
+    for q_idx in (kv_idx, kv_idx[6:], kv_idx[8:]):
+        scores, outputs = attend(encoding, x, q_idx, kv_idx)
         weights = scores.softmax(-1)
-        for row, i in enumerate(q_columns):
+        for row, i in enumerate(q_idx):
             for b in range(2):
                 expected = torch.zeros(HEADS, HEAD_DIM, dtype=torch.float64)
-                for column, j in enumerate(k_columns):
+                for column, j in enumerate(kv_idx):
                     if causal and j > i:
                         continue
                     q, k = x[b, :, i - 20], x[b, :, column]

@@ -13,9 +13,9 @@ class Bias(PositionEncoding):
 
     asked = 0
 
-    def bias(self, q_columns, k_columns, device):
+    def bias(self, q_idx, kv_idx, device):
         self.asked += 1
-        return torch.zeros(self.stack.heads, len(q_columns), len(k_columns))
+        return torch.zeros(self.stack.heads, len(q_idx), len(kv_idx))
 
 
 class Nothing(PositionEncoding):
