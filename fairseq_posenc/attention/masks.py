@@ -34,15 +34,12 @@ def visible_keys(q_idx, kv_idx, pattern, padding, device, positions=None):
     if padding is None and positions is None and not hides and kv_idx.stop - 1 <= q_idx.start:
         return None
     q, k = index_tensor(q_idx, device).unsqueeze(1), index_tensor(kv_idx, device)
-    visible = (k <= q)[None, None]
-    own = (k == q)[None, None]
     if positions is not None:
-        own_positions = positions[:, q_idx.start - kv_idx.start :][:, : length_of(q_idx)]
-        first = pattern.first_visible(own_positions)[:, None, :, None]
-        visible = visible & (positions[:, None, None, :] >= first)
-    elif hides:
-        visible = visible & (k >= pattern.first_visible(q))
-    return visible if padding is None else (visible & ~padding[:, None, None, :]) | own
+        q_positions = positions[:, q_idx.start - kv_idx.start :][:, : length_of(q_idx)]
+        visible = pattern.visible(q_positions[:, None, :, None], positions[:, None, None, :])
+    else:
+        visible = (pattern.visible(q, k) if hides else k <= q)[None, None]
+    return visible if padding is None else (visible & ~padding[:, None, None, :]) | (k == q)[None, None]
 
 
 def index_tensor(idx, device):

@@ -8,7 +8,7 @@ in the text can be meant, as in "Absolute + BCA" of Sun et al. 2023, Table 5.
 """
 
 from dataclasses import dataclass
-from typing import ClassVar, Optional
+from typing import ClassVar
 
 from fairseq_posenc.errors import InputError
 
@@ -16,31 +16,55 @@ from fairseq_posenc.errors import InputError
 NARROWEST_BLOCK = 64
 
 
-@dataclass(frozen=True)
-class Full:
-    """Every query attends to itself and to all earlier keys."""
+class Pattern:
+    """Which of the earlier keys a query attends to."""
 
-    #: The largest number of earlier keys that a query attends to; None: all.
-    left_context: ClassVar[Optional[int]] = None
-    #: A block of this many queries attends to nothing before the block that precedes it; None: there is no such number.
-    block: ClassVar[Optional[int]] = None
+    #: How users write it, and what it means.
+    form: ClassVar[str]
+    help: ClassVar[str]
     #: Whether it matters where in a batch a sentence begins.
     counts_from_start: ClassVar[bool] = False
 
-    def first_visible(self, query):
+    @property
+    def left_context(self):
+        """The largest number of earlier keys that a query attends to; None: all."""
+        return
+
+    @property
+    def block(self):
+        """Blocks of so many queries attend to nothing before the block that precedes them; None: no such number."""
+        return
+
+    def first_visible(self, q_idx):
         """The first key that a query attends to: both int, or int64 tensors. May be negative, which means 0."""
-        return query * 0
+        raise NotImplementedError
+
+    def visible(self, q_idx, kv_idx):
+        """Whether queries attend to keys, both int64 tensors that broadcast: bool, of their common shape."""
+        return (kv_idx <= q_idx) & (kv_idx >= self.first_visible(q_idx))
+
+
+@dataclass(frozen=True)
+class Full(Pattern):
+    """Every query attends to itself and to all earlier keys."""
+
+    form = "full"
+    help = "itself and all before"
+
+    def first_visible(self, q_idx):
+        return q_idx * 0
 
     def __str__(self):
         return "full"
 
 
 @dataclass(frozen=True)
-class Window:
+class Window(Pattern):
     """``window:W``: every query attends to itself and to the W - 1 keys before it (Chi et al. 2023, section 3.3)."""
 
     size: int
-    counts_from_start: ClassVar[bool] = False
+    form = "window:W"
+    help = "itself and the W - 1 before"
 
     def __post_init__(self):
         if self.size < 1:
@@ -56,21 +80,23 @@ class Window:
     def block(self):
         return max(self.left_context, NARROWEST_BLOCK)
 
-    def first_visible(self, query):
-        return query - self.left_context
+    def first_visible(self, q_idx):
+        return q_idx - self.left_context
 
     def __str__(self):
         return f"window:{self.size}"
 
 
 @dataclass(frozen=True)
-class Blockwise:
+class Blockwise(Pattern):
     """``blockwise:L``: blockwise causal attention (Sun et al. 2023, section 3.3). A text is cut into blocks of L/2; a
     query attends to the earlier keys of its own block and to the whole block before. L is the length of training.
     """
 
     length: int
-    counts_from_start: ClassVar[bool] = True
+    form = "blockwise:L"
+    help = "its block of L/2 tokens and the block before"
+    counts_from_start = True
 
     def __post_init__(self):
         if self.length < 2 or self.length % 2:
@@ -87,28 +113,30 @@ class Blockwise:
     def block(self):
         return self.length // 2
 
-    def first_visible(self, query):
-        return (query // self.block - 1) * self.block
+    def first_visible(self, q_idx):
+        return (q_idx // self.block - 1) * self.block
 
     def __str__(self):
         return f"blockwise:{self.length}"
 
 
 FULL = Full()
-SIZED = {"window": Window, "blockwise": Blockwise}
+#: By the name before the colon.
+PATTERNS = {"full": Full, "window": Window, "blockwise": Blockwise}
+#: For help and errors.
+FORMS = ", ".join(pattern.form for pattern in PATTERNS.values())
+HELP = "; ".join(f"{pattern.form} ({pattern.help})" for pattern in PATTERNS.values())
 
 
 def attention_pattern(text):
-    """The pattern that ``--attention-pattern`` names: ``full``, ``window:W`` or ``blockwise:L``.
+    """The pattern that ``--attention-pattern`` names.
 
     Raises:
         InputError: another name, no whole number, or a number out of range.
     """
-    name, _, number = str(text).partition(":")
-    if str(text) == str(FULL):
-        return FULL
-    if name not in SIZED or not number.lstrip("-").isdecimal():
-        raise InputError(
-            f"--attention-pattern must be full, window:W or blockwise:L with whole numbers W and L, but is {text}"
-        )
-    return SIZED[name](int(number))
+    name, colon, number = str(text).partition(":")
+    pattern = PATTERNS.get(name)
+    sized = pattern is not None and pattern.form != name
+    if pattern is None or sized != bool(colon) or (sized and not number.lstrip("-").isdecimal()):
+        raise InputError(f"--attention-pattern must be one of {FORMS}, with a whole number, but is {text}")
+    return pattern(int(number)) if sized else pattern()

@@ -2,6 +2,7 @@
 
 import logging
 
+from fairseq_posenc.attention.patterns import FORMS
 from fairseq_posenc.cli.lists import numbers, words
 from fairseq_posenc.errors import InputError
 from fairseq_posenc.provenance import check_json_target
@@ -29,7 +30,7 @@ def add_model_arguments(parser, lengths, required=True):
         type=words,
         default=["trained"],
         metavar="P,P",
-        help="attention patterns: full, window:W, blockwise:L, or trained, that of the checkpoint (default: trained)",
+        help=f"attention patterns: {FORMS}, or trained, which is that of the checkpoint (default: trained)",
     )
     parser.add_argument("--subset", default="test", metavar="SPLIT", help="split of the data (default: %(default)s)")
     parser.add_argument("--tokens", type=int, metavar="N", help="use the first N tokens of the text (default: all)")

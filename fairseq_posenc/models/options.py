@@ -5,6 +5,7 @@ from argparse import Namespace
 
 from omegaconf import OmegaConf
 
+from fairseq_posenc.attention.patterns import HELP as PATTERN_HELP
 from fairseq_posenc.attention.patterns import attention_pattern
 from fairseq_posenc.encodings import encoding_class, encoding_names
 from fairseq_posenc.errors import InputError
@@ -62,8 +63,7 @@ def add_pattern_flags(parser):
         "--attention-pattern",
         type=pattern_name,
         metavar="PATTERN",
-        help="which tokens a token attends to: full (itself and all before), window:W (itself and W - 1 before) or "
-        "blockwise:L (its block of L/2 tokens and the one before) (default: full)",
+        help=f"which tokens a token attends to: {PATTERN_HELP} (default: full)",
     )
     parser.add_argument(
         "--cache-size",

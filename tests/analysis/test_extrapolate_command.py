@@ -196,7 +196,11 @@ MISTAKES = [
     ("alibi", "--protocol pieces --lengths 16 --max-tokens 0", "--max-tokens must be at least 1, but is 0"),
     ("alibi", "--protocol pieces --lengths 16 --subset dev", "has no text of the split dev; choose with --subset of "),
     ("alibi", "--protocol pieces --lengths 16 --model-overrides 3", "--model-overrides 3 is no dictionary"),
-    ("alibi", "--protocol pieces --lengths 16 --patterns window", "must be full, window:W or blockwise:L with whole"),
+    (
+        "alibi",
+        "--protocol pieces --lengths 16 --patterns window",
+        "must be one of full, window:W, blockwise:L with whole",
+    ),
     ("alibi", "--protocol pieces --lengths 16 --patterns full,blockwise:7", "blockwise:7: blocks are half of this len"),
     ("alibi", "--protocol pieces --lengths 16 --names a b", "--names has 2 names for 1 checkpoints"),
     ("alibi", "--protocol pieces --lengths 16 --baseline rope", "--baseline rope is no system"),

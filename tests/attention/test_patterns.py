@@ -41,11 +41,11 @@ def test_names():
 @pytest.mark.parametrize(
     ("text", "told"),
     [
-        ("sliding:7", "must be full, window:W or blockwise:L .*sliding:7"),
-        ("window", "must be full, window:W or blockwise:L"),
-        ("full:3", "must be full"),
-        ("window:x", "must be full"),
-        ("window:1.5", "must be full"),
+        ("sliding:7", "must be one of full, window:W, blockwise:L, with a whole number, but is sliding:7"),
+        ("window", "must be one of full, window:W, blockwise:L"),
+        ("full:3", "must be one of full, "),
+        ("window:x", "must be one of full, "),
+        ("window:1.5", "must be one of full, "),
         ("window:0", "window:0: a window holds at least the query itself; give window:1"),
         ("window:-3", "window:-3: a window"),
         ("blockwise:7", "even and at least 2; give blockwise:8"),
@@ -65,6 +65,7 @@ def test_what_patterns_say_of_themselves(pattern):
     for i in range(length):
         seen = [j for j in range(length) if sees(pattern, i, j)]
         assert seen == list(range(max(0, made.first_visible(i)), i + 1))
+        assert made.visible(torch.tensor(i), torch.arange(length)).nonzero().flatten().tolist() == seen
         assert made.left_context is None or i - seen[0] <= made.left_context
         assert made.block is None or seen[0] // made.block >= i // made.block - 1
     columns = torch.arange(length)

@@ -215,7 +215,7 @@ def test_cache_size(name):
 def test_bad_patterns_are_refused(capsys):
     for flags, told in (
         (["--attention-pattern", "blockwise:9"], "even and at least 2; give blockwise:10"),
-        (["--attention-pattern", "sliding"], "must be full, window:W or blockwise:L"),
+        (["--attention-pattern", "sliding"], "must be one of full, window:W, blockwise:L"),
     ):
         with pytest.raises(SystemExit):
             build_small_lm("none", *flags)
