@@ -130,7 +130,7 @@ def test_pieces_are_spread_over_the_text():
         (["DATA", "--path", "learned", "--lengths", "8,17"], "length 17 is beyond"),
         (
             ["DATA", "--path", "alibi", "--lengths", "8", "--patterns", "w"],
-            "--attention-pattern must be full, window:W",
+            "--attention-pattern must be one of full, window:W",
         ),
         (["DATA", "--path", "alibi", "--lengths", "8", "--dim", "8"], "--dim is an option of --closed-form"),
         (["DATA", "--closed-form"], "--closed-form needs no model and no text; leave out DATA"),
