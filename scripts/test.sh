@@ -18,7 +18,6 @@ if [ "${1:-}" = --slow ]; then
     marker=""
     shift
 fi
-"$bin/ruff" check .
-"$bin/ruff" format --check .
+scripts/lint.sh
 # A process a core; more than four only fill the memory. The tests of a file share what they have trained.
 exec "$bin/python" -m pytest -m "$marker" --numprocesses auto --maxprocesses 4 --dist loadfile "$@"

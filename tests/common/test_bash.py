@@ -1,10 +1,4 @@
-"""Bash is for what one runs by hand: little of it, and clean."""
-
-import os
-import shutil
-import subprocess
-import sys
-from pathlib import Path
+"""Bash is for what one runs by hand: there is little of it."""
 
 from tests.support.recipes import ROOT
 
@@ -15,11 +9,3 @@ def test_there_is_little_of_it():
     lines = {path: path.read_text().count("\n") for path in SCRIPTS}
     assert sum(lines.values()) <= 900
     assert not {path: count for path, count in lines.items() if count > 150}
-
-
-def test_shellcheck_finds_nothing():
-    # Beside the interpreter, which need not be in PATH.
-    shellcheck = shutil.which("shellcheck", path=f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}")
-    assert shellcheck, "run scripts/setup.sh"
-    done = subprocess.run([shellcheck, *SCRIPTS], capture_output=True, text=True, cwd=ROOT)
-    assert done.returncode == 0, done.stdout

@@ -1,0 +1,14 @@
+#!/usr/bin/env bash
+# What needs no run of the code: style, types, shell scripts.
+#
+#   scripts/lint.sh        after scripts/setup.sh; VENV=DIR is the environment, as there
+set -euo pipefail
+
+root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+cd "$root"
+bin=${VENV:-$root/.venv}/bin
+
+"$bin/ruff" check .
+"$bin/ruff" format --check .
+find .ci examples scripts -name '*.sh' -o -path .ci/run | xargs "$bin/shellcheck"
+"$bin/mypy"
