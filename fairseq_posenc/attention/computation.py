@@ -17,7 +17,7 @@ from fairseq_posenc.attention.kernels import (
     rebuilt_for_backward,
     weighted_attention,
 )
-from fairseq_posenc.attention.masks import additive, hides_something, visible_keys
+from fairseq_posenc.attention.masks import additive, visible_keys
 from fairseq_posenc.encodings.positions import is_eager, length_of, same
 
 
@@ -77,11 +77,12 @@ class AttentionCall:
     def __call__(self, q, k, v, q_idx):
         """q (B, H, Tq, D) at ``q_idx``, k and v (B, H, Tk, D) at all available keys -> (B, H, Tq, D)."""
         kv_idx = self._visible_range(q_idx)
-        hides = self.pattern is not None and hides_something(q_idx, kv_idx, self.pattern)
-        if hides and self.attn_mask is None and length_of(q_idx) > self.pattern.block:
+        hides = self.pattern is not None and self.pattern.hides_any(q_idx, kv_idx)
+        block = self.pattern.block if hides else None
+        if block is not None and self.attn_mask is None and length_of(q_idx) > block:
             if self.keys.padding is None and same(q_idx, self.keys.idx) and q_idx.start == 0:
                 return self._in_blocks(q, k, v)
-            return self._in_slices(q, k, v, q_idx, self.pattern.block, rebuild=False)
+            return self._in_slices(q, k, v, q_idx, block, rebuild=False)
         numbers = self._numbers_per_query(q, q_idx, kv_idx)
         if numbers * length_of(q_idx) > self.sizes.whole and self.attn_mask is None:
             return self._in_slices(q, k, v, q_idx, max(1, self.sizes.slice // numbers))
@@ -113,7 +114,7 @@ class AttentionCall:
 
     def _plain_causal(self, q_idx, kv_idx):
         """Whether PyTorch's kernel makes the whole mask itself."""
-        causal = self.pattern is not None and not hides_something(q_idx, kv_idx, self.pattern)
+        causal = self.pattern is not None and not self.pattern.hides_any(q_idx, kv_idx)
         return causal and not self.biased and self.keys.padding is None and same(q_idx, kv_idx)
 
     def _in_slices(self, q, k, v, q_idx, size, rebuild=True):

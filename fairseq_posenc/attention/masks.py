@@ -8,11 +8,6 @@ from fairseq_posenc.encodings.positions import is_eager, length_of
 ALIGNMENT = 8
 
 
-def hides_something(q_idx, kv_idx, pattern):
-    """Whether ``pattern`` hides any earlier key (not: a later one) from any of these queries."""
-    return pattern.first_visible(q_idx.stop - 1) > kv_idx.start
-
-
 def visible_keys(q_idx, kv_idx, pattern, padding, device, positions=None):
     """Which keys each query may attend to, or None where every query sees every key.
 
@@ -30,7 +25,7 @@ def visible_keys(q_idx, kv_idx, pattern, padding, device, positions=None):
     """
     if pattern is None:
         return None if padding is None else ~padding[:, None, None, :]
-    hides = hides_something(q_idx, kv_idx, pattern)
+    hides = pattern.hides_any(q_idx, kv_idx)
     if padding is None and positions is None and not hides and kv_idx.stop - 1 <= q_idx.start:
         return None
     q, k = index_tensor(q_idx, device).unsqueeze(1), index_tensor(kv_idx, device)

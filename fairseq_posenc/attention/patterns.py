@@ -39,6 +39,10 @@ class Pattern:
         """The first key that a query attends to: both int, or int64 tensors. May be negative, which means 0."""
         raise NotImplementedError
 
+    def hides_any(self, q_idx, kv_idx):
+        """Whether some of these queries do not attend to some of these keys that precede them, both ranges."""
+        return self.first_visible(q_idx.stop - 1) > kv_idx.start
+
     def visible(self, q_idx, kv_idx):
         """Whether queries attend to keys, both int64 tensors that broadcast: bool, of their common shape."""
         return (kv_idx <= q_idx) & (kv_idx >= self.first_visible(q_idx))
