@@ -36,7 +36,7 @@ class Pattern:
         return
 
     def first_visible(self, q_idx):
-        """The first key that a query attends to: both int, or int64 tensors. May be negative, which means 0."""
+        """A query attends to no key before this one: both int, or int64 tensors. May be negative, which means 0."""
         raise NotImplementedError
 
     def hides_any(self, q_idx, kv_idx):
