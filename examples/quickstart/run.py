@@ -165,7 +165,7 @@ def scoring(args):
     scores = args.output / "scores.json"
     words = ["fairseq-posenc", "score", "--ref", args.output / "raw" / f"test.{args.target}", "--json", scores]
     for name, log in zip(args.names, logs):
-        words += ["--hyp", log, "--name", name]
+        words += ["--hyp", log, "--names", name]
     command = Command(words, messages=args.output / "score.log")
 
     def made_of():

@@ -177,7 +177,7 @@ def hypotheses(settings, pair, size, seed, part, names):
     words = []
     for name in sorted(dict.fromkeys(names), key=lambda name: name != BASELINE):
         file = settings.translations(settings.system(name, pair, size, seed), part)
-        words += ["--name", name, "--hyp", file.relative_to(settings.home)]
+        words += ["--names", name, "--hyp", file.relative_to(settings.home)]
     return words
 
 

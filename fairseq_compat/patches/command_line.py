@@ -123,8 +123,8 @@ def log_file_once(module):
     since="fairseq itself",
 )
 def one_line_errors(module):
-    """Print the mistakes that ``fairseq_compat.mistakes`` knows as one line, and exit with status 2."""
-    from fairseq_compat.mistakes import explain
+    """Print the mistakes that ``fairseq_compat.user_errors`` knows as one line, and exit with status 2."""
+    from fairseq_compat.user_errors import explain
 
     command = module.__name__.rpartition(".")[2]
     # hydra prints tracebacks itself, so its errors must be caught inside.

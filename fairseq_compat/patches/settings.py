@@ -70,7 +70,7 @@ class CheckpointSettingsError(ValueError):
 
 def _raise_in_one_line(error, what):
     """Raise CheckpointSettingsError with ``what`` and the cure, unless ``error`` is told otherwise or is no mistake."""
-    from fairseq_compat.mistakes import explain
+    from fairseq_compat.user_errors import explain
 
     machine = isinstance(error, (OSError, ImportError, MemoryError)) or re.search("CUDA|memory", str(error))
     if machine or explain(error) is not None:

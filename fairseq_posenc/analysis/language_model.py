@@ -15,7 +15,7 @@ from omegaconf import OmegaConf
 
 import fairseq_posenc.models.language_model as language_models  # registers the architectures
 from fairseq_compat import settings as compat_settings
-from fairseq_compat.mistakes import explain
+from fairseq_compat.user_errors import explain
 from fairseq_posenc.attention.patterns import FULL
 from fairseq_posenc.errors import InputError
 from fairseq_posenc.models.checks import check_finite

@@ -4,7 +4,7 @@ The score of each system less that of the first, by sacreBLEU, for chrF with cha
 n-grams up to 2), chrF with word n-grams up to n = 1..8 (and character n-grams up to 6), and BLEU with word n-grams up
 to n = 1..8. Files are read as `fairseq-posenc score` reads them.
 
-  fairseq-posenc grain --ref test.de --name sinusoidal posnet-embed --hyp a.log b.log --json grain.json
+  fairseq-posenc grain --ref test.de --names sinusoidal posnet-embed --hyp a.log b.log --json grain.json
   fairseq-posenc plot grain.json --output figure4
 """
 
@@ -19,7 +19,7 @@ def add_arguments(parser):
 
 def run(args):
     check_json_argument(args, args.ref, *args.hyp)
-    result = grain_scores(args.hyp, args.ref, names=args.name)
+    result = grain_scores(args.hyp, args.ref, names=args.names)
     print_notes("grain", result["notes"])
     print(text_table(result))
     if args.json is not None:

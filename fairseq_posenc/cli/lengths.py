@@ -7,7 +7,7 @@ For length extrapolation, translate a test set that also holds sentences longer 
 of 1, 2, .. 8 consecutive sentences joined, all in one file. With --training-source, the training text in the same form
 as --src, the result records its longest sentence and the figure shows it.
 
-  fairseq-posenc lengths --src test.en --ref test.de --name sinusoidal rope --hyp a.log b.log --json lengths.json
+  fairseq-posenc lengths --src test.en --ref test.de --names sinusoidal rope --hyp a.log b.log --json lengths.json
   fairseq-posenc plot lengths.json --output lengths
 """
 
@@ -34,7 +34,7 @@ def add_arguments(parser):
 
 def run(args):
     check_json_argument(args, args.src, args.ref, args.training_source, *args.hyp)
-    result = length_scores(args.src, args.hyp, args.ref, args.name, args.buckets, args.training_source)
+    result = length_scores(args.src, args.hyp, args.ref, args.names, args.buckets, args.training_source)
     print_notes("lengths", result["notes"])
     print(text_table(result))
     if args.json is not None:

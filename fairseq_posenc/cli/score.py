@@ -49,7 +49,7 @@ def run(args):
     result = score_files(
         args.hyp,
         args.ref,
-        names=args.name,
+        names=args.names,
         tokenized=args.tokenized,
         eps_smoothing=args.chrf_eps_smoothing,
         samples=args.bootstrap_samples,

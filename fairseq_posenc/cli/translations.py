@@ -3,13 +3,14 @@
 import sys
 from pathlib import Path
 
+from fairseq_posenc.cli.renamed import add_old_name
 from fairseq_posenc.errors import InputError
 from fairseq_posenc.provenance import check_json_target
 
 
 def add_translation_arguments(parser):
-    """Add --ref, --hyp, --name and --json."""
-    parser.add_argument("--ref", metavar="FILE", help="reference translations, raw text, one sentence a line")
+    """Add --ref, --hyp, --names and --json."""
+    parser.add_argument("--ref", metavar="FILE", help="reference translations, raw text, one sentence per line")
     parser.add_argument(
         "--hyp",
         metavar="FILE",
@@ -19,12 +20,13 @@ def add_translation_arguments(parser):
         help="translations of one system; repeat for more, the first is the baseline",
     )
     parser.add_argument(
-        "--name",
+        "--names",
         metavar="NAME",
         nargs="+",
         action="extend",
         help="names of the systems, in the order of --hyp (default: the file names)",
     )
+    add_old_name(parser, "--name", "--names")
     parser.add_argument("--json", metavar="FILE", help="write the scores, with command and versions, to this file")
 
 

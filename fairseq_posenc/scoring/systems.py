@@ -48,10 +48,12 @@ def system_names(paths, names=None):
     """
     if names:
         if len(names) != len(paths):
-            raise InputError(f"{len(names)} --name for {len(paths)} --hyp; give one name for each file, in their order")
+            raise InputError(
+                f"{len(names)} --names for {len(paths)} --hyp; give one name for each file, in their order"
+            )
         equal = [name for name, count in Counter(names).items() if count > 1]
         if equal:
-            raise InputError(f"--name {equal[0]} is given twice; give each system a name of its own")
+            raise InputError(f"--names {equal[0]} is given twice; give each system a name of its own")
         return list(names)
     files = [Path(path) for path in paths]
     stems, full = Counter(file.stem for file in files), Counter(file.name for file in files)

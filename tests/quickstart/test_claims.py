@@ -16,7 +16,7 @@ def test_word_order_decides(tmp_path):
     subprocess.run([ROOT / "scripts/quickstart.sh", "--output", tmp_path], check=True)
     logs = [tmp_path / name / "test/generate.log" for name in ("none", "sinusoidal", "posnet-embed")]
     command = [Path(sys.executable).parent / "fairseq-posenc", "score", "--ref", tmp_path / "raw/test.de"]
-    command += ["--hyp", *logs, "--name", "none", "--name", "sinusoidal", "--name", "posnet-embed"]
+    command += ["--hyp", *logs, "--names", "none", "--names", "sinusoidal", "--names", "posnet-embed"]
     subprocess.run([*command, "--json", tmp_path / "against-none.json"], check=True)
     scores = json.loads((tmp_path / "against-none.json").read_text(encoding="utf-8"))
     bleu = {system["name"]: system["bleu"] for system in scores["systems"]}

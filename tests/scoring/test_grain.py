@@ -19,7 +19,7 @@ METRICS = {
 
 @pytest.fixture
 def grain(tmp_path, write, reference):
-    words = ["grain", "--ref", reference, "--name", "base", "other", "--hyp", write("poor.txt", POOR)]
+    words = ["grain", "--ref", reference, "--names", "base", "other", "--hyp", write("poor.txt", POOR)]
     words += [write("generate.log", generated(GOOD, REFERENCES)), "--json", str(tmp_path / "grain.json")]
     assert main(words) == 0
     return json.loads((tmp_path / "grain.json").read_text(encoding="utf-8"))

@@ -14,7 +14,7 @@ SOURCES = ["a b c d e f g h", "a b c d e f g", "a b c", "a  b \t c d e"]
 
 @pytest.fixture
 def run(tmp_path, write, reference):
-    files = ["--src", write("src.en", SOURCES), "--ref", reference, "--name", "good", "poor"]
+    files = ["--src", write("src.en", SOURCES), "--ref", reference, "--names", "good", "poor"]
     files += ["--hyp", write("good.txt", GOOD), write("poor.txt", POOR)]
 
     def run_command(*words):

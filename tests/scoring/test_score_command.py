@@ -132,8 +132,15 @@ def test_names(tmp_path, write, reference):
     samples = ("--bootstrap-samples", "9")
     record = run_json(tmp_path, "--ref", reference, "--hyp", *paths, *samples)
     assert [row["name"] for row in record["systems"]] == ["a/generate-test", "b/generate-test", "other"]
-    record = run_json(tmp_path, "--ref", reference, "--hyp", *paths, "--name", "x", "y", "--name", "z", *samples)
+    record = run_json(tmp_path, "--ref", reference, "--hyp", *paths, "--names", "x", "y", "--names", "z", *samples)
     assert [row["name"] for row in record["systems"]] == ["x", "y", "z"]
+
+
+def test_the_old_name_of_a_flag_works_and_names_the_new_one(tmp_path, write, reference, capsys):
+    paths = [write("good.txt", GOOD), write("poor.txt", POOR)]
+    words = ("--hyp", *paths, "--name", "x", "--name", "y", "--bootstrap-samples", "9")
+    assert [row["name"] for row in run_json(tmp_path, "--ref", reference, *words)["systems"]] == ["x", "y"]
+    assert "note: --name is now --names" in capsys.readouterr().err
 
 
 BAD_FILES = {
@@ -169,8 +176,8 @@ def test_bad_files_end_in_one_line_and_change_nothing(tmp_path, write, reference
     [
         (["--hyp", "{good}"], "is plain text, which holds no references; give --ref"),
         (["--ref", "{ref}", "--hyp", "{good}", "{good}"], "is given twice"),
-        (["--ref", "{ref}", "--hyp", "{good}", "{poor}", "--name", "x", "x"], "--name x is given twice"),
-        (["--ref", "{ref}", "--hyp", "{good}", "--name", "x", "y"], "2 --name for 1 --hyp"),
+        (["--ref", "{ref}", "--hyp", "{good}", "{poor}", "--names", "x", "x"], "--names x is given twice"),
+        (["--ref", "{ref}", "--hyp", "{good}", "--names", "x", "y"], "2 --names for 1 --hyp"),
         (["--ref", "{ref}", "--hyp", "{good}", "--seed", "0"], "bootstrap seed 0"),
         (["--ref", "{ref}", "--hyp", "{good}", "--bootstrap-samples", "0"], "0 bootstrap samples"),
         (["--ref", "{ref}", "--hyp", "{good}", "--levels", "0.1", "0.05"], "--levels 0.1 0.05"),

@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from fairseq_compat.mistakes import explain
+from fairseq_compat.user_errors import explain
 from tests.support.commands import TRANSLATION, fairseq, refused, run, succeeded, write_corpus
 
 PLUGIN = """
