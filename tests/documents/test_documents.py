@@ -2,6 +2,7 @@
 
 import argparse
 import importlib
+import inspect
 import json
 import re
 import shlex
@@ -95,20 +96,32 @@ def table(document, heading):
 
 
 def test_parameters_of_encodings():
-    from fairseq_posenc.analysis.build import architecture, build_model
-    from fairseq_posenc.encodings import encoding_names
+    from fairseq_posenc.encodings import Stack, encoding_class, encoding_names
+    from fairseq_posenc.encodings.options import LAYER, MODEL
 
-    def count(name, size):
-        flags = ("--max-source-positions", 1024, "--max-target-positions", 1024, "--share-all-embeddings")
-        model = build_model(architecture(name, size), *flags, words=10)
-        return sum(parameter.numel() for parameter in model.parameters())
+    def added(name, size, dim, heads):
+        encoding = encoding_class(name)
+        options = encoding.size_defaults.get(size, {})
+        sides = [encoding(Stack(dim, heads, causal=causal, first_row=2), **options) for causal in (False, True)]
+        counts = [sum(parameter.numel() for parameter in side.parameters()) for side in sides]
+        scope = encoding.scope({option.name: option.default for option in encoding.options().values()})
+        return counts[0] if scope == MODEL else sum(counts) * (6 if scope == LAYER else 1)
 
-    sizes = ("wmt_en_de", "wmt_en_de_big")
-    without = {size: count("none", size) for size in sizes}
-    added = {name: [count(name, size) - without[size] for size in sizes] for name in encoding_names()}
     rows = table("docs/encodings.md", "## Parameters")
-    listed = {name: [int(cell.replace(",", "")) for cell in cells] for name, *cells in rows}
-    assert listed == {name: counts for name, counts in added.items() if any(counts)}
+    listed = {name: tuple(int(cell.replace(",", "")) for cell in cells) for name, *cells in rows}
+    counts = {n: (added(n, "wmt_en_de", 512, 8), added(n, "wmt_en_de_big", 1024, 16)) for n in encoding_names()}
+    assert listed == {name: numbers for name, numbers in counts.items() if any(numbers)}
+
+
+def test_hooks():
+    from fairseq_posenc.encodings.base import HOOKS, PositionEncoding
+
+    def written(name):
+        _, *arguments = inspect.signature(getattr(PositionEncoding, name)).parameters
+        return f"{name}({', '.join(arguments)})"
+
+    listed = {row[0] for row in table("docs/architecture.md", "## Hooks")}
+    assert listed == {written(name) for name in (*HOOKS, "begin_pass")}
 
 
 def test_costs_are_those_of_the_results():
