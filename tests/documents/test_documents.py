@@ -1,0 +1,135 @@
+"""What the Markdown documents say: their links, their commands, and the tables that nobody else checks."""
+
+import argparse
+import importlib
+import inspect
+import json
+import re
+import shlex
+
+import pytest
+
+from tests.support.recipes import LM, ROOT, WMT14, commands, parse, run_script
+
+DOCUMENTS = [
+    *(ROOT / f"{name}.md" for name in ("README", "CONTRIBUTING", "CHANGELOG")),
+    *sorted((ROOT / "docs").glob("*.md")),
+    *sorted((ROOT / "examples").glob("*/README.md")),
+]
+documents = pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
+
+
+def printed_commands(document):
+    """The commands in the indented blocks of a document, as lists of words, without variables in front."""
+    text = document.read_text(encoding="utf-8").replace("\\\n", " ")
+    for line in re.findall(r"^ {4}(\S.*)", text, re.MULTILINE):
+        try:
+            words = shlex.split(line, comments=True)
+        except ValueError:  # code of another language
+            continue
+        while words and re.fullmatch(r"[A-Z_]+=.*", words[0]):
+            del words[0]
+        if words and "..." not in words:
+            yield words
+
+
+def printed_training(document):
+    """The one complete training command of a recipe's README."""
+    (words,) = [words for words in printed_commands(document) if words[0] == "fairseq-train"]
+    return words
+
+
+def test_readme_is_short():
+    assert len((ROOT / "README.md").read_text(encoding="utf-8").splitlines()) <= 170
+
+
+@documents
+def test_lines_fit(document):
+    lines = document.read_text(encoding="utf-8").splitlines()
+    assert [line for line in lines if len(line) > 120 and not line.startswith("|")] == []
+
+
+@documents
+def test_links_lead_somewhere(document):
+    targets = re.findall(r"\]\((?!https?:)([^)#]+)(?:#[^)]*)?\)", document.read_text(encoding="utf-8"))
+    assert [target for target in targets if not (document.parent / target).exists()] == []
+
+
+@documents
+def test_commands_are_ones_that_their_parsers_take(document):
+    from fairseq_posenc.cli import COMMANDS
+
+    for words in printed_commands(document):
+        if words[0] in ("fairseq-train", "fairseq-generate", "fairseq-preprocess"):
+            assert parse(words)
+        elif words[0] == "fairseq-posenc":
+            parser = argparse.ArgumentParser()
+            importlib.import_module(COMMANDS[words[1]][0]).add_arguments(parser)
+            assert parser.parse_args(words[2:])
+        elif words[0].endswith(".sh"):
+            assert (ROOT / words[0]).is_file()
+
+
+@pytest.mark.parametrize(
+    ("recipe", "system"), [(WMT14, ("posnet-embed", "en-de", "base")), (LM, ("xpos", "gpt2_medium"))]
+)
+def test_the_training_command_is_that_of_the_recipe(recipe, system):
+    run = run_script(recipe / "train.sh", *system, DRY_RUN=1, SCALE="paper")
+    (words,) = [words for words in commands(run.stdout) if words[0] == "fairseq-train"]
+    assert printed_training(recipe / "README.md") == [word.replace(f"{ROOT}/", "") for word in words]
+
+
+def test_the_training_command_is_that_of_the_quickstart():
+    from examples.common.training import Training
+    from examples.quickstart.run import checked, parse, plan
+
+    trainings = [step for step in plan(checked(parse([])), threads=1) if isinstance(step, Training)]
+    (words,) = [step.words() for step in trainings if step.folder.parent.name == "posnet-embed"]
+    assert printed_training(ROOT / "examples/quickstart/README.md") == [str(word) for word in words]
+
+
+def table(document, heading):
+    """The cells of the first table after a heading, without its first two lines."""
+    text = (ROOT / document).read_text(encoding="utf-8").split(f"\n{heading}\n")[1]
+    lines = re.search(r"(?:^\|.*\n)+", text, re.MULTILINE)[0].splitlines()[2:]
+    return [[cell.strip().strip("`") for cell in line.strip("|").split("|")] for line in lines]
+
+
+def test_parameters_of_encodings():
+    from fairseq_posenc.encodings import Stack, encoding_class, encoding_names
+    from fairseq_posenc.encodings.options import LAYER, MODEL
+
+    def added(name, size, dim, heads):
+        encoding = encoding_class(name)
+        options = encoding.size_defaults.get(size, {})
+        sides = [encoding(Stack(dim, heads, causal=causal, first_row=2), **options) for causal in (False, True)]
+        counts = [sum(parameter.numel() for parameter in side.parameters()) for side in sides]
+        scope = encoding.scope({option.name: option.default for option in encoding.options().values()})
+        return counts[0] if scope == MODEL else sum(counts) * (6 if scope == LAYER else 1)
+
+    rows = table("docs/encodings.md", "## Parameters")
+    listed = {name: tuple(int(cell.replace(",", "")) for cell in cells) for name, *cells in rows}
+    counts = {n: (added(n, "wmt_en_de", 512, 8), added(n, "wmt_en_de_big", 1024, 16)) for n in encoding_names()}
+    assert listed == {name: numbers for name, numbers in counts.items() if any(numbers)}
+
+
+def test_hooks():
+    from fairseq_posenc.encodings.base import HOOKS, PositionEncoding
+
+    def written(name):
+        _, *arguments = inspect.signature(getattr(PositionEncoding, name)).parameters
+        return f"{name}({', '.join(arguments)})"
+
+    listed = {row[0] for row in table("docs/architecture.md", "## Hooks")}
+    assert listed == {written(name) for name in (*HOOKS, "begin_pass")}
+
+
+def test_costs_are_those_of_the_results():
+    results = {}
+    for name in ("cost-training-base-cpu", "cost-generation-base-cpu", "small/table3"):
+        results |= json.loads((WMT14 / "results" / f"{name}.json").read_text(encoding="utf-8"))
+    memory = results["peak_memory_bytes"]
+    for name, *cells in table("docs/performance.md", "## Translation"):
+        key = "stock" if name.startswith("stock") else name
+        ratios = [results[kind][key]["ratio_to_stock"] for kind in ("training", "generation")]
+        assert [float(cell) for cell in cells] == pytest.approx([*ratios, memory[key] / memory["stock"]], abs=6e-4)
