@@ -10,5 +10,5 @@ bin=${VENV:-$root/.venv}/bin
 
 "$bin/ruff" check .
 "$bin/ruff" format --check .
-find .ci examples scripts -name '*.sh' -o -path .ci/run | xargs "$bin/shellcheck"
+find .ci examples scripts \( -name '*.sh' -o -path .ci/run \) -print0 | xargs -0 "$bin/shellcheck"
 "$bin/mypy"
