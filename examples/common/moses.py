@@ -21,7 +21,7 @@ def tokenizer(language):
 def main(argv=None):
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("language", help="such as en")
-    parser.add_argument("input", help="text, one sentence a line")
+    parser.add_argument("input", help="text, one sentence per line")
     parser.add_argument("output", help="where the tokens go")
     workers_option(parser)
     args = parser.parse_args(argv)

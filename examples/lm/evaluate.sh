@@ -8,7 +8,7 @@
 # sixteen times it. Options that follow replace them: --patterns full,blockwise:1024, --lengths, --protocol, --json, ...
 #
 # SIZE=...      of the systems (default: that of the paper, tiny at SCALE=small and smoke)
-# SEEDS="1 2"   of the trainings (default: SEED)
+# SEEDS="1 2"   of the runs (default: SEED)
 # TEXT=NAME     what is read: test (default), or a text that prepare.sh text made
 # TOKENS=N      of the text in pieces (default: 229,376 at SCALE=paper, 49,152 at small, 16,384 at smoke); all: all of it
 # QUIET=1       print no table

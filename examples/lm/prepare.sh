@@ -4,7 +4,7 @@
 #   prepare.sh stdlib                                 the source code of this Python's standard library: no download
 #   prepare.sh wikitext-103 [--data DIR]              WikiText-103, articles cut into subwords
 #   prepare.sh wikitext-103-words [--data DIR]        WikiText-103, its own words (for size wiki103)
-#   prepare.sh documents --data DIR [--name NAME]     the text files in a folder, one a document; then CORPUS=NAME
+#   prepare.sh documents --data DIR [--name NAME]     the text files in a folder, one per document; then CORPUS=NAME
 #   prepare.sh text NAME --data DIR                   text to evaluate on, with the subwords of CORPUS; then TEXT=NAME
 #
 # --data DIR    WikiText: the folder of its archive; without it, it is downloaded. Documents: .txt files or others, .gz or

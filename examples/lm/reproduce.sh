@@ -21,8 +21,8 @@
 # --only        these systems only
 # --train       prepare and train, and stop there
 #
-# SCALE=paper|small|smoke; CORPUS=...; SEEDS="1 2" for several trainings a system (default: the paper's number at
-# SCALE=paper, else 1); JOBS=N trains N systems side by side, with one thread each on the CPU; GPUS=N for each training;
+# SCALE=paper|small|smoke; CORPUS=...; SEEDS="1 2" for several runs per system (default: the paper's number at
+# SCALE=paper, else 1); JOBS=N trains N systems side by side, with one thread each on the CPU; GPUS=N for each run;
 # TOKENS, DEVICE: as in evaluate.sh; PAPER=xpos|sandwich: whose settings and lengths WHAT=all has (default: sandwich);
 # DRY_RUN=1 prints the commands.
 #

@@ -6,7 +6,7 @@
 # NAME       of the system: its encoding, or the NAME that train.sh was given
 # SET=...    test (default), valid, or joined (made by joined.sh: sentences joined to long ones)
 # AVERAGE=N  checkpoints to average, the last of --save-interval-updates (default: 5)
-# SEED=N     of the training (default: 1)
+# SEED=N     of the run (default: 1)
 #
 # Leaves average.pt and generate.log (generate-SET.log) in the system's folder; the D- lines of the log are the
 # translations. Run it again: what is there is kept unless the training went on or an option has changed.

@@ -16,11 +16,11 @@
 # --only   rows of these names only
 # --data   given to prepare.sh where a pair has no data yet; without it they are downloaded
 #
-# SCALE=paper|small|smoke; SEEDS="1 2" for several trainings a system (tables and figure3); JOBS=N trains N systems side
-# by side, with one thread each on the CPU; GPUS=N for each training; DRY_RUN=1 prints the commands.
+# SCALE=paper|small|smoke; SEEDS="1 2" for several runs per system (tables and figure3); JOBS=N trains N systems side
+# by side, with one thread each on the CPU; GPUS=N for each run; DRY_RUN=1 prints the commands.
 #
 # Leaves $WORK/$SCALE/results/WHAT.{json,md,tsv}, and for figures, lengths and table3 WHAT.{json,png,pdf,tsv}, with the
-# pair in the name where there is one file a pair. Run it again to continue.
+# pair in the name where there is one file per pair. Run it again to continue.
 set -euo pipefail
 source "$(dirname "${BASH_SOURCE[0]}")/../common/recipe.sh"
 recipe wmt14 "$@"

@@ -5,8 +5,8 @@
 #
 # The baseline is sinusoidal where it is among the names, else the first.
 # SET=...    test (default), valid, or joined
-# SEED=N     of the trainings (default: 1)
-# JSON=FILE  where all of it is written; a path from $WORK/$SCALE (default: PAIR/SIZE/scores-SET-seedN.json)
+# SEED=N     of the run (default: 1)
+# JSON=FILE  where everything is written; a path from $WORK/$SCALE (default: PAIR/SIZE/scores-SET-seedN.json)
 set -euo pipefail
 source "$(dirname "${BASH_SOURCE[0]}")/../common/recipe.sh"
 recipe wmt14 "$@"

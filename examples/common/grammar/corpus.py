@@ -64,7 +64,7 @@ def masked(sentence):
 
 
 def write(splits, directory):
-    """Write every split as ``directory``/SPLIT.en and SPLIT.de (UTF-8, one sentence a line)."""
+    """Write every split as ``directory``/SPLIT.en and SPLIT.de (UTF-8, one sentence per line)."""
     directory = Path(directory)
     directory.mkdir(parents=True, exist_ok=True)
     for split, pairs in splits.items():

@@ -1,4 +1,4 @@
-"""Nouns, verbs and adjectives of the quickstart's grammar, and how ``lexicon`` writes them: one entry a line."""
+"""Nouns, verbs and adjectives of the quickstart's grammar, and how ``lexicon`` writes them: one entry per line."""
 
 from dataclasses import dataclass
 

@@ -2,7 +2,7 @@
 
   document_subwords.py sentencepiece SIZE MODEL DICTIONARY TRAIN.jsonl    learn pieces (BPE) with sentencepiece
   document_subwords.py gpt2 FOLDER MODEL DICTIONARY                       take GPT-2's encoder.json and vocab.bpe
-  document_subwords.py apply MODEL SPLIT.jsonl OUTPUT                     one document a line
+  document_subwords.py apply MODEL SPLIT.jsonl OUTPUT                     one document per line
 
 Both keep every character: line ends and runs of blanks are subwords too, so that a document is one line, and decoding
 gives the document back. What a piece cannot spell is spelled by its bytes. DICTIONARY is fairseq's, with all subwords.

@@ -4,7 +4,7 @@
 #   sbatch --array=1-7 --gpus-per-node=1 examples/lm/slurm/systems.sh sandwich-table3
 #   sbatch --array=1-4 --gpus-per-node=8 examples/lm/slurm/systems.sh lex-table2
 #
-# One task a system, with all its seeds, one machine a task; the corpus must have been prepared. When all have ended,
+# One task per system, with all its seeds, one machine per task; the corpus must have been prepared. When all have ended,
 # reproduce.sh makes the table and finds every system done.
 #
 #SBATCH --job-name=lm

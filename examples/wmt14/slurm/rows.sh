@@ -4,7 +4,7 @@
 #   sbatch --array=1-7 --gpus-per-node=8 examples/wmt14/slurm/rows.sh table1 en-de
 #   sbatch --array=1-3 --gpus-per-node=8 examples/wmt14/slurm/rows.sh table2 en-de
 #
-# One task a row of rows/TABLE.tsv, one machine a task. When all have ended, reproduce.sh makes the table and finds every
+# One task per row of rows/TABLE.tsv, one machine per task. When all have ended, reproduce.sh makes the table and finds every
 # system done.
 #
 #SBATCH --job-name=wmt14
