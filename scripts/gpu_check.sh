@@ -6,8 +6,8 @@
 #   scripts/gpu_check.sh --encodings alibi,xpos --json alibi.json
 #
 # Prints a table and writes gpu_check.json (--json FILE: another file) as the numbers come. docs/gpu.md says how to read
-# them. Without a GPU it measures the CPU at tiny size. Exits with status 1 where the results of the device differ from those of
-# the CPU. All options: scripts/gpu_check.sh --options
+# them. Without a GPU it measures the CPU at tiny size. Exits with status 1 where the results of the device differ from
+# those of the CPU. All options: scripts/gpu_check.sh --options
 set -euo pipefail
 
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
