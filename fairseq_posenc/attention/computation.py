@@ -4,8 +4,10 @@ Memory stays linear in the length where no weights are asked for, in training to
 has (H, L, L) numbers for a long L, and slices are computed once more in the backward pass instead of being kept.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
+from typing import TYPE_CHECKING
 
 import torch
 from torch.nn import functional as F
@@ -17,8 +19,14 @@ from fairseq_posenc.attention.kernels import (
     rebuilt_for_backward,
     weighted_attention,
 )
+from fairseq_posenc.attention.keys import Keys
 from fairseq_posenc.attention.masks import additive, visible_keys
+from fairseq_posenc.attention.patterns import Pattern
+from fairseq_posenc.encodings.base import PositionEncoding
 from fairseq_posenc.encodings.positions import is_eager, length_of, same
+
+if TYPE_CHECKING:
+    from fairseq_posenc.attention.self_attention import LayersPass
 
 
 @dataclass(frozen=True)
@@ -58,7 +66,17 @@ class AttentionCall:
         recomputed: whether activation checkpointing computes all of this once more in the backward pass.
     """
 
-    def __init__(self, encoding, pattern, keys, attn_mask, dropout, device, shared, recomputed=False):
+    def __init__(
+        self,
+        encoding: PositionEncoding | None,
+        pattern: Pattern | None,
+        keys: Keys,
+        attn_mask: torch.Tensor | None,
+        dropout: float,
+        device: torch.device,
+        shared: "LayersPass | None",
+        recomputed: bool = False,
+    ) -> None:
         self.encoding, self.pattern, self.attn_mask, self.dropout = encoding, pattern, attn_mask, dropout
         self.keys, self.device, self.shared, self.recomputed = keys, device, shared, recomputed
         self.sizes = CPU if device.type == "cpu" else GPU
@@ -66,44 +84,49 @@ class AttentionCall:
         self.plain = encoding is None or encoding.plain_products
         # No kernel for a CPU has dropout.
         self.fuses = self.plain and not (dropout > 0 and device.type == "cpu")
-        self.positions = None
+        self.positions: torch.Tensor | None = None
         if pattern is not None and pattern.counts_from_start and keys.padding is not None:
             self.positions = keys.positions(device).index
 
-    def with_weights(self, q, k, v, q_idx):
+    def with_weights(
+        self, q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, q_idx: range
+    ) -> tuple[torch.Tensor, torch.Tensor]:
         """(B, H, Tq, D) and the weights (B, H, Tq, Tk), as memory allows."""
         return self._with_weights(q, k, v, q_idx, self.keys.idx)
 
-    def __call__(self, q, k, v, q_idx):
+    def __call__(self, q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, q_idx: range) -> torch.Tensor:
         """q (B, H, Tq, D) at ``q_idx``, k and v (B, H, Tk, D) at all available keys -> (B, H, Tq, D)."""
         kv_idx = self._visible_range(q_idx)
-        hides = self.pattern is not None and self.pattern.hides_any(q_idx, kv_idx)
-        block = self.pattern.block if hides else None
+        pattern = self.pattern
+        block = pattern.block if pattern is not None and pattern.hides_any(q_idx, kv_idx) else None
         if block is not None and self.attn_mask is None and length_of(q_idx) > block:
             if self.keys.padding is None and same(q_idx, self.keys.idx) and q_idx.start == 0:
-                return self._in_blocks(q, k, v)
+                return self._in_blocks(q, k, v, block)
             return self._in_slices(q, k, v, q_idx, block, rebuild=False)
         numbers = self._numbers_per_query(q, q_idx, kv_idx)
         if numbers * length_of(q_idx) > self.sizes.whole and self.attn_mask is None:
             return self._in_slices(q, k, v, q_idx, max(1, self.sizes.slice // numbers))
         return self._tile(q, *self._select(k, v, kv_idx), q_idx, kv_idx)
 
-    def _visible_range(self, q_idx):
+    def _visible_range(self, q_idx: range) -> range:
         """The available keys that some of these queries can see; all of them where ``attn_mask`` is there."""
         idx, pattern = self.keys.idx, self.pattern
         if self.attn_mask is not None or pattern is None:
             return idx
         # Where sentences begin in different columns, so do their blocks, and only their left context is common to all.
-        first = pattern.first_visible(q_idx.start) if self.positions is None else q_idx.start - pattern.left_context
+        if self.positions is None:
+            first = pattern.first_visible(q_idx.start)
+        else:
+            first = idx.start if pattern.left_context is None else q_idx.start - pattern.left_context
         return range(max(idx.start, first), q_idx.stop)
 
-    def _select(self, k, v, kv_idx):
+    def _select(self, k: torch.Tensor, v: torch.Tensor, kv_idx: range) -> tuple[torch.Tensor, torch.Tensor]:
         """Those of all available keys and values that lie in ``kv_idx``."""
         start = kv_idx.start - self.keys.idx.start
         part = slice(start, start + length_of(kv_idx))
         return k[:, :, part], v[:, :, part]
 
-    def _numbers_per_query(self, q, q_idx, kv_idx):
+    def _numbers_per_query(self, q: torch.Tensor, q_idx: range, kv_idx: range) -> int:
         """Numbers per query of the memory that grows with queries x keys."""
         if not self.fuses or self._lacks_bias_gradient():
             return q.size(0) * q.size(1) * length_of(kv_idx)
@@ -112,17 +135,20 @@ class AttentionCall:
         sentences = 1 if self.keys.padding is None else q.size(0)
         return sentences * (q.size(1) if self.biased else 1) * length_of(kv_idx)
 
-    def _plain_causal(self, q_idx, kv_idx):
+    def _plain_causal(self, q_idx: range, kv_idx: range) -> bool:
         """Whether PyTorch's kernel makes the whole mask itself."""
         causal = self.pattern is not None and not self.pattern.hides_any(q_idx, kv_idx)
         return causal and not self.biased and self.keys.padding is None and same(q_idx, kv_idx)
 
-    def _in_slices(self, q, k, v, q_idx, size, rebuild=True):
+    def _in_slices(
+        self, q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, q_idx: range, size: int, rebuild: bool = True
+    ) -> torch.Tensor:
         """``size`` queries at a time, each slice with the keys that it can see.
 
         ``rebuild``: the backward pass keeps nothing that has a number for each query and key.
         """
-        attend = self._rebuilt_slice if rebuild and torch.is_grad_enabled() and is_eager() else self._tile
+        rebuild = rebuild and torch.is_grad_enabled() and is_eager()
+        attend: Callable[..., torch.Tensor] = self._rebuilt_slice if rebuild else self._tile
         parts = []
         for start in range(0, length_of(q_idx), size):
             slice_idx = range(q_idx.start + start, min(q_idx.start + start + size, q_idx.stop))
@@ -131,7 +157,9 @@ class AttentionCall:
             parts.append(attend(*part, slice_idx, kv_idx, share=False))
         return torch.cat(parts, dim=2)
 
-    def _rebuilt_slice(self, q, k, v, q_idx, kv_idx, share):
+    def _rebuilt_slice(
+        self, q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, q_idx: range, kv_idx: range, share: bool
+    ) -> torch.Tensor:
         """A tile of which the backward pass builds anew what has a number for each query and key."""
         if self.recomputed or not self.fuses:
             compute = partial(self._tile, q_idx=q_idx, kv_idx=kv_idx, share=share)
@@ -139,21 +167,21 @@ class AttentionCall:
         # Not what a fused kernel computes: only what it is given.
         return self._tile(q, k, v, q_idx, kv_idx, share, rebuild=True)
 
-    def _lacks_bias_gradient(self):
+    def _lacks_bias_gradient(self) -> bool:
         """Whether what is added to the scores needs a gradient, which no kernel for a CPU computes."""
         if self.device.type != "cpu" or self.encoding is None or not self.encoding.overrides("bias"):
             return False
         return torch.is_grad_enabled() and any(x.requires_grad for x in self.encoding.parameters())
 
-    def _in_blocks(self, q, k, v):
-        """Blocks of queries side by side, each with its own block of keys and the one before.
+    def _in_blocks(self, q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, block: int) -> torch.Tensor:
+        """Blocks of ``block`` queries side by side, each with its own block of keys and the one before.
 
         Only differences of indices matter to the hooks, so that every block of queries may stand for the
         second one. The first one has no block before it, and the last one may be filled up with zeros, which come
         after all that real queries can see.
         """
-        block, length = self.pattern.block, q.size(2)
-        parts = [self._tile(*(x[:, :, :block] for x in (q, k, v)), range(block), range(block))]
+        length = q.size(2)
+        parts = [self._tile(q[:, :, :block], k[:, :, :block], v[:, :, :block], range(block), range(block))]
         q_idx, kv_idx = range(block, 2 * block), range(2 * block)
         # Some blocks at a time: keys and values are there twice, and without a fused kernel so are the weights.
         numbers = q.size(0) * q.size(1) * 2 * block
@@ -167,13 +195,22 @@ class AttentionCall:
                 own = [F.pad(x, (0, 0, 0, missing)) for x in own]
             before = (x[:, :, start - block : stop + missing - block] for x in (k, v))
             q_blocks, *own = (blocks_of(x, block) for x in own)
-            both = (torch.cat([blocks_of(x, block), y], dim=2) for x, y in zip(before, own))
-            part = self._tile(q_blocks, *both, q_idx, kv_idx)  # (B x blocks, H, block, D)
+            k_blocks, v_blocks = (torch.cat([blocks_of(x, block), y], dim=2) for x, y in zip(before, own))
+            part = self._tile(q_blocks, k_blocks, v_blocks, q_idx, kv_idx)  # (B x blocks, H, block, D)
             part = part.unflatten(0, (q.size(0), -1)).transpose(1, 2).flatten(2, 3)
             parts.append(part[:, :, : stop - start])
         return torch.cat(parts, dim=2)
 
-    def _tile(self, q, k, v, q_idx, kv_idx, share=True, rebuild=False):
+    def _tile(
+        self,
+        q: torch.Tensor,
+        k: torch.Tensor,
+        v: torch.Tensor,
+        q_idx: range,
+        kv_idx: range,
+        share: bool = True,
+        rebuild: bool = False,
+    ) -> torch.Tensor:
         """Attention of these queries to these keys, all at once."""
         # With one query there is nothing to fuse: at a step of beam search the plain products are faster. So they are,
         # where memory allows, than a backward pass that computes the weights once more.
@@ -192,18 +229,20 @@ class AttentionCall:
                 return fused_attention_with_bias_gradient(q, k, v, mask)
             return fused_attention(q, k, v, mask, dropout=self.dropout)
 
-    def _with_weights(self, q, k, v, q_idx, kv_idx, share=True):
+    def _with_weights(
+        self, q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, q_idx: range, kv_idx: range, share: bool = True
+    ) -> tuple[torch.Tensor, torch.Tensor]:
         """The same with plain products, which also return the weights."""
         scores = mix = None
         if self.encoding is not None:
             q, k = self.encoding.decay(q, k, q_idx, kv_idx)
-        if not self.plain:
-            scores = partial(self.encoding.scores, q_idx=q_idx, kv_idx=kv_idx)
-            mix = partial(self.encoding.mix, q_idx=q_idx, kv_idx=kv_idx)
+            if not self.plain:
+                scores = partial(self.encoding.scores, q_idx=q_idx, kv_idx=kv_idx)
+                mix = partial(self.encoding.mix, q_idx=q_idx, kv_idx=kv_idx)
         mask = self._score_mask(q_idx, kv_idx, torch.float32, share)
         return weighted_attention(q, k, v, mask, self.dropout, scores, mix)
 
-    def _visible(self, q_idx, kv_idx):
+    def _visible(self, q_idx: range, kv_idx: range) -> torch.Tensor | None:
         """visible_keys of a part of the available keys, or of any two ranges where there is no padding."""
         padding, positions = self.keys.padding, self.positions
         if padding is not None and not same(kv_idx, self.keys.idx):
@@ -212,14 +251,14 @@ class AttentionCall:
             padding, positions = padding[:, part], None if positions is None else positions[:, part]
         return visible_keys(q_idx, kv_idx, self.pattern, padding, self.device, positions)
 
-    def _score_mask(self, q_idx, kv_idx, dtype, share):
+    def _score_mask(self, q_idx: range, kv_idx: range, dtype: torch.dtype, share: bool) -> torch.Tensor | None:
         """All that is added to the scores, or None; built once for all layers of a pass that ask for the same."""
         build = partial(self._build_score_mask, q_idx, kv_idx, dtype)
         if not share or self.shared is None or self.attn_mask is not None:
             return build()
         return self.shared.once((self.encoding, self.pattern, q_idx, kv_idx, dtype), build)
 
-    def _build_score_mask(self, q_idx, kv_idx, dtype):
+    def _build_score_mask(self, q_idx: range, kv_idx: range, dtype: torch.dtype) -> torch.Tensor | None:
         bias = None if self.encoding is None else self.encoding.bias(q_idx, kv_idx, self.device)
         if bias is not None:
             bias = bias.unsqueeze(0)  # some fused kernels take no mask of three dimensions
@@ -228,6 +267,6 @@ class AttentionCall:
         return additive(self._visible(q_idx, kv_idx), bias, dtype)
 
 
-def blocks_of(x, block):
+def blocks_of(x: torch.Tensor, block: int) -> torch.Tensor:
     """(B, H, T, D) -> (B x T / block, H, block, D)."""
     return x.unflatten(2, (-1, block)).transpose(1, 2).flatten(0, 1)

@@ -1,18 +1,30 @@
 """How attention is computed: a fused kernel where no weights are asked for, plain products where they are."""
 
 import math
-from contextlib import contextmanager, nullcontext
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from typing import Any
 
 import torch
 from torch.nn import functional as F
 
+#: The size, stride and offset of a tensor in its storage.
+Layout = tuple[torch.Size, tuple[int, ...], int | torch.SymInt]
 
-def keeping_dtype(x, narrow):
+
+def keeping_dtype(x: torch.Tensor, narrow: torch.Tensor) -> AbstractContextManager[Any]:
     """Where ``x`` was given a wider dtype than ``narrow``, a context in which autocast does not cast it down again."""
     return nullcontext() if x.dtype == narrow.dtype else torch.autocast(x.device.type, enabled=False)
 
 
-def fused_attention(q, k, v, mask=None, causal=False, dropout=0.0):
+def fused_attention(
+    q: torch.Tensor,
+    k: torch.Tensor,
+    v: torch.Tensor,
+    mask: torch.Tensor | None = None,
+    causal: bool = False,
+    dropout: float = 0.0,
+) -> torch.Tensor:
     """softmax(q k^T / sqrt(D) + mask) v by PyTorch's fused kernels.
 
     Args:
@@ -30,7 +42,9 @@ def fused_attention(q, k, v, mask=None, causal=False, dropout=0.0):
     return x.to(v.dtype)
 
 
-def fused_attention_with_bias_gradient(q, k, v, mask):
+def fused_attention_with_bias_gradient(
+    q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, mask: torch.Tensor
+) -> torch.Tensor:
     """fused_attention for a mask that needs a gradient, where the kernel has none.
 
     The backward pass computes the weights once more: more time than plain products take, but no memory until then.
@@ -40,12 +54,12 @@ def fused_attention_with_bias_gradient(q, k, v, mask):
 
 class _BiasGradient(torch.autograd.Function):
     @staticmethod
-    def forward(ctx, q, k, v, mask):
+    def forward(ctx: Any, q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
         ctx.save_for_backward(q, k, v, mask)
         return fused_attention(q, k, v, mask)
 
     @staticmethod
-    def backward(ctx, grad):
+    def backward(ctx: Any, grad: torch.Tensor) -> tuple[torch.Tensor, ...]:
         *given, mask = ctx.saved_tensors
         wide = torch.promote_types(given[0].dtype, torch.float32)
         q, k, v, grad = (x.to(wide) for x in (*given, grad))
@@ -63,26 +77,36 @@ class _BiasGradient(torch.autograd.Function):
 
 
 @contextmanager
-def rebuilt_for_backward(mask, build):
+def rebuilt_for_backward(mask: torch.Tensor, build: Callable[[], torch.Tensor | None]) -> Iterator[None]:
     """While inside, autograd does not keep ``mask`` nor its parts: ``build()`` makes it again in the backward pass."""
     storage = mask.untyped_storage().data_ptr()
 
-    def pack(kept):
+    def pack(kept: torch.Tensor) -> torch.Tensor | Layout:
         if kept.untyped_storage().data_ptr() != storage:
             return kept
         return kept.size(), kept.stride(), kept.storage_offset()
 
-    def unpack(kept):
+    def unpack(kept: torch.Tensor | Layout) -> torch.Tensor:
         if isinstance(kept, torch.Tensor):
             return kept
         with torch.no_grad():
-            return build().as_strided(*kept)
+            rebuilt = build()
+        assert rebuilt is not None  # nor was ``mask``
+        return rebuilt.as_strided(*kept)
 
     with torch.autograd.graph.saved_tensors_hooks(pack, unpack):
         yield
 
 
-def weighted_attention(q, k, v, mask=None, dropout=0.0, scores=None, mix=None):
+def weighted_attention(
+    q: torch.Tensor,
+    k: torch.Tensor,
+    v: torch.Tensor,
+    mask: torch.Tensor | None = None,
+    dropout: float = 0.0,
+    scores: Callable[[torch.Tensor, torch.Tensor], torch.Tensor] | None = None,
+    mix: Callable[[torch.Tensor, torch.Tensor], torch.Tensor] | None = None,
+) -> tuple[torch.Tensor, torch.Tensor]:
     """The same, also returning the attention weights (B, H, Tq, Tk) before dropout, in fp32 or better.
 
     ``mask`` is None or additive. ``scores(q, k)`` and ``mix(weights, v)`` replace the two products. Memory grows with

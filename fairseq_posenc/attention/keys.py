@@ -1,11 +1,15 @@
 """The available keys: which columns of a batch they are, which of them are padding, and what a cache keeps of them."""
 
 from dataclasses import dataclass
-from typing import Optional
+from typing import Any, Optional
 
 import torch
 
 from fairseq_posenc.encodings.positions import PADDING, Positions, length_of, token_positions
+
+#: What incremental decoding keeps for one attention, and for all of them.
+Buffer = dict[str, Any]
+IncrementalState = dict[str, Buffer]
 
 
 @dataclass(frozen=True)
@@ -23,7 +27,7 @@ class Keys:
     padding: Optional[torch.Tensor] = None
     tokens_before: Optional[torch.Tensor] = None
 
-    def extended(self, length, padding, batch, device):
+    def extended(self, length: int, padding: Optional[torch.Tensor], batch: int, device: torch.device) -> "Keys":
         """These keys and ``length`` new ones with ``padding`` (B, length) or None."""
         idx = range(self.idx.start, self.idx.stop + length)
         if self.padding is None and padding is None:
@@ -37,7 +41,7 @@ class Keys:
         # A single part stays the same tensor, by which masks know that layers share it.
         return Keys(idx, parts[0] if len(parts) == 1 else torch.cat(parts, dim=1), self.tokens_before)
 
-    def newest(self, count):
+    def newest(self, count: Optional[int]) -> "Keys":
         """The last ``count`` of these keys; all where there are not more, or where it is None."""
         dropped = 0 if count is None else length_of(self.idx) - count
         if dropped <= 0:
@@ -48,7 +52,7 @@ class Keys:
         before = self.idx.start if self.tokens_before is None else self.tokens_before
         return Keys(idx, self.padding[:, dropped:], before + (~self.padding[:, :dropped]).sum(dim=1))
 
-    def positions(self, device):
+    def positions(self, device: torch.device) -> Positions:
         """Positions of these tokens in their sentences."""
         if self.padding is None:
             return Positions.consecutive(self.idx.start, length_of(self.idx), device)
@@ -63,7 +67,7 @@ class Keys:
 NO_KEYS = Keys(range(0))
 
 
-def read_cache(buffer):
+def read_cache(buffer: Optional[Buffer]) -> tuple[Keys, Optional[torch.Tensor], Optional[torch.Tensor]]:
     """What a buffer of incremental decoding holds: Keys, and (B, H, T, D) keys and values or None."""
     if not buffer:
         return NO_KEYS, None, None
@@ -72,7 +76,7 @@ def read_cache(buffer):
     return Keys(idx, buffer["prev_key_padding_mask"], buffer["tokens_before"]), k, v
 
 
-def cache_of(keys, k, v, count):
+def cache_of(keys: Keys, k: torch.Tensor, v: torch.Tensor, count: Optional[int]) -> Buffer:
     """A buffer with the newest ``count`` of these keys and values (None: all). Its names are fairseq's, less two."""
     keys = keys.newest(count)
     first = k.size(2) - length_of(keys.idx)
@@ -85,7 +89,7 @@ def cache_of(keys, k, v, count):
     }
 
 
-def reorder(buffer, new_order):
+def reorder(buffer: Buffer, new_order: torch.Tensor) -> Buffer:
     """The buffer for the sentences ``new_order`` of its batch."""
     return {
         name: value.index_select(0, new_order) if torch.is_tensor(value) else value for name, value in buffer.items()

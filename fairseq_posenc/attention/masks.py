@@ -1,14 +1,24 @@
 """Who may attend to whom, as additive or boolean masks."""
 
+from typing import Any
+
 import torch
 
+from fairseq_posenc.attention.patterns import Pattern
 from fairseq_posenc.encodings.positions import is_eager, length_of
 
 #: Numbers: rows of a mask begin at multiples of it.
 ALIGNMENT = 8
 
 
-def visible_keys(q_idx, kv_idx, pattern, padding, device, positions=None):
+def visible_keys(
+    q_idx: range,
+    kv_idx: range,
+    pattern: Pattern | None,
+    padding: torch.Tensor | None,
+    device: torch.device,
+    positions: torch.Tensor | None = None,
+) -> torch.Tensor | None:
     """Which keys each query may attend to, or None where every query sees every key.
 
     Args:
@@ -37,40 +47,41 @@ def visible_keys(q_idx, kv_idx, pattern, padding, device, positions=None):
     return visible if padding is None else (visible & ~padding[:, None, None, :]) | (k == q)[None, None]
 
 
-def index_tensor(idx, device):
+def index_tensor(idx: range, device: torch.device) -> torch.Tensor:
     """A range as a tensor of int64."""
     return torch.arange(idx.start, idx.stop, device=device)
 
 
-def additive(visible, bias, dtype):
+def additive(visible: torch.Tensor | None, bias: torch.Tensor | None, dtype: torch.dtype) -> torch.Tensor | None:
     """One tensor to add to the scores, from a boolean mask and a bias of four dimensions (either may be None)."""
-    if visible is None and bias is None:
-        return None
-    if not is_eager():  # PyTorch's compiler decides itself what is kept and how it lies in memory
-        values = torch.zeros((), dtype=dtype, device=visible.device) if bias is None else bias.to(dtype)
-        return values if visible is None else torch.where(visible, values, float("-inf"))
-    return _Additive.apply(visible, bias, dtype)
+    if is_eager():
+        return None if visible is None and bias is None else _Additive.apply(visible, bias, dtype)
+    # PyTorch's compiler decides itself what is kept and how it lies in memory.
+    if visible is None:
+        return None if bias is None else bias.to(dtype)
+    values = torch.zeros((), dtype=dtype, device=visible.device) if bias is None else bias.to(dtype)
+    return torch.where(visible, values, float("-inf"))
 
 
 class _Additive(torch.autograd.Function):
     """``additive``, without keeping ``visible``: softmax gives hidden keys, and so their bias, no gradient."""
 
     @staticmethod
-    def forward(ctx, visible, bias, dtype):
+    def forward(ctx: Any, visible: torch.Tensor | None, bias: torch.Tensor | None, dtype: torch.dtype) -> torch.Tensor:
         given = [x for x in (visible, bias) if x is not None]
         shape, device = torch.broadcast_shapes(*(x.shape for x in given)), given[0].device
         # Rows begin where fused kernels of GPUs can read them; otherwise these copy the mask at every call.
         width = -(-shape[-1] // ALIGNMENT) * ALIGNMENT
         added = torch.empty(*shape[:-1], width, dtype=dtype, device=device)[..., : shape[-1]]
-        if visible is None:
-            added.copy_(bias)
-        else:
+        if visible is not None:
             zero = torch.zeros((), dtype=dtype, device=device)
             torch.where(visible, zero if bias is None else bias.to(dtype), zero - float("inf"), out=added)
+        elif bias is not None:
+            added.copy_(bias)
         if bias is not None:
             ctx.bias_shape, ctx.bias_dtype = bias.shape, bias.dtype
         return added
 
     @staticmethod
-    def backward(ctx, grad):
+    def backward(ctx: Any, grad: torch.Tensor) -> tuple[None, torch.Tensor, None]:
         return None, grad.to(ctx.bias_dtype).sum_to_size(ctx.bias_shape), None

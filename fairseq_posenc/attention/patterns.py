@@ -8,12 +8,17 @@ in the text can be meant, as in "Absolute + BCA" of Sun et al. 2023, Table 5.
 """
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar, TypeVar
+
+import torch
 
 from fairseq_posenc.errors import InputError
 
 #: Blocks of a narrow window are at least this wide: smaller ones cost more in bookkeeping than they save.
 NARROWEST_BLOCK = 64
+
+#: One index, or a tensor of them.
+Index = TypeVar("Index", int, torch.Tensor)
 
 
 class Pattern:
@@ -26,24 +31,24 @@ class Pattern:
     counts_from_start: ClassVar[bool] = False
 
     @property
-    def left_context(self):
+    def left_context(self) -> int | None:
         """The largest number of earlier keys that a query attends to; None: all."""
-        return
+        return None
 
     @property
-    def block(self):
+    def block(self) -> int | None:
         """Blocks of so many queries attend to nothing before the block that precedes them; None: no such number."""
-        return
+        return None
 
-    def first_visible(self, q_idx):
+    def first_visible(self, q_idx: Index) -> Index:
         """A query attends to no key before this one: both int, or int64 tensors. May be negative, which means 0."""
         raise NotImplementedError
 
-    def hides_any(self, q_idx, kv_idx):
-        """Whether some of these queries do not attend to some of these keys that precede them, both ranges."""
+    def hides_any(self, q_idx: range, kv_idx: range) -> bool:
+        """Whether some of these queries do not attend to some of these keys that precede them."""
         return self.first_visible(q_idx.stop - 1) > kv_idx.start
 
-    def visible(self, q_idx, kv_idx):
+    def visible(self, q_idx: torch.Tensor, kv_idx: torch.Tensor) -> torch.Tensor:
         """Whether queries attend to keys, both int64 tensors that broadcast: bool, of their common shape."""
         return (kv_idx <= q_idx) & (kv_idx >= self.first_visible(q_idx))
 
@@ -55,10 +60,10 @@ class Full(Pattern):
     form = "full"
     help = "itself and all before"
 
-    def first_visible(self, q_idx):
+    def first_visible(self, q_idx: Index) -> Index:
         return q_idx * 0
 
-    def __str__(self):
+    def __str__(self) -> str:
         return "full"
 
 
@@ -70,24 +75,24 @@ class Window(Pattern):
     form = "window:W"
     help = "itself and the W - 1 before"
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         if self.size < 1:
             raise InputError(
                 f"--attention-pattern {self}: a window holds at least the query itself; give window:1 or more"
             )
 
     @property
-    def left_context(self):
+    def left_context(self) -> int:
         return self.size - 1
 
     @property
-    def block(self):
+    def block(self) -> int:
         return max(self.left_context, NARROWEST_BLOCK)
 
-    def first_visible(self, q_idx):
+    def first_visible(self, q_idx: Index) -> Index:
         return q_idx - self.left_context
 
-    def __str__(self):
+    def __str__(self) -> str:
         return f"window:{self.size}"
 
 
@@ -102,7 +107,7 @@ class Blockwise(Pattern):
     help = "its block of L/2 tokens and the block before"
     counts_from_start = True
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         if self.length < 2 or self.length % 2:
             raise InputError(
                 f"--attention-pattern {self}: blocks are half of this length, which must be even and at least 2; "
@@ -110,29 +115,29 @@ class Blockwise(Pattern):
             )
 
     @property
-    def left_context(self):
+    def left_context(self) -> int:
         return self.length - 1
 
     @property
-    def block(self):
+    def block(self) -> int:
         return self.length // 2
 
-    def first_visible(self, q_idx):
+    def first_visible(self, q_idx: Index) -> Index:
         return (q_idx // self.block - 1) * self.block
 
-    def __str__(self):
+    def __str__(self) -> str:
         return f"blockwise:{self.length}"
 
 
 FULL = Full()
 #: By the name before the colon.
-PATTERNS = {"full": Full, "window": Window, "blockwise": Blockwise}
+PATTERNS: dict[str, type[Any]] = {"full": Full, "window": Window, "blockwise": Blockwise}
 #: For help and errors.
 FORMS = ", ".join(pattern.form for pattern in PATTERNS.values())
 HELP = "; ".join(f"{pattern.form} ({pattern.help})" for pattern in PATTERNS.values())
 
 
-def attention_pattern(text):
+def attention_pattern(text: str | Pattern) -> Pattern:
     """The pattern that ``--attention-pattern`` names.
 
     Raises:

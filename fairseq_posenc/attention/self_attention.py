@@ -1,16 +1,19 @@
 """A drop-in for fairseq's self-attention that calls a positional encoding."""
 
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
+from typing import Any
 
 import torch
 from fairseq.modules import MultiheadAttention
 from torch.autograd.graph import saved_tensors_hooks
 
 from fairseq_posenc.attention.computation import AttentionCall
-from fairseq_posenc.attention.keys import cache_of, read_cache, reorder
+from fairseq_posenc.attention.keys import IncrementalState, Keys, cache_of, read_cache, reorder
 from fairseq_posenc.attention.masks import additive
-from fairseq_posenc.attention.patterns import FULL, Window
-from fairseq_posenc.encodings.positions import is_eager
+from fairseq_posenc.attention.patterns import FULL, Pattern, Window
+from fairseq_posenc.encodings.base import PositionEncoding
+from fairseq_posenc.encodings.positions import Positions, is_eager
 
 #: Passed as ``attn_mask``: hide later keys. Stands for the L x L matrix that stock fairseq builds.
 CAUSAL = torch.empty(0)
@@ -23,27 +26,28 @@ class SelfAttention(MultiheadAttention):
     search work unchanged. The cache of incremental decoding holds no more than the pattern needs.
     """
 
-    def __init__(self, embed_dim, heads, **options):
+    def __init__(self, embed_dim: int, heads: int, **options: Any) -> None:
         super().__init__(embed_dim, heads, self_attention=True, **options)
-        self._encoding = (None,)
+        self._encoding: tuple[PositionEncoding | None] = (None,)
         #: The LayersPass that this attention is part of, if any.
-        self.layers_pass = None
+        self.layers_pass: LayersPass | None = None
         #: Whether activation checkpointing computes this attention once more in the backward pass.
         self.recomputed = False
-        self.pattern = self.stepwise_pattern = FULL
+        self.pattern: Pattern = FULL
+        self.stepwise_pattern: Pattern = FULL
 
     @property
-    def position_encoding(self):
+    def position_encoding(self) -> PositionEncoding | None:
         """None, or the PositionEncoding that acts here. It belongs to the stack of layers, which may share it."""
         return self._encoding[0]
 
-    def attach(self, encoding):
+    def attach(self, encoding: PositionEncoding | None) -> None:
         """Use this encoding (None: none) from now on."""
         # In a tuple, where PyTorch sees no submodule: a checkpoint holds a shared encoding once, not once a layer.
         self._encoding = (encoding,)
 
     @contextmanager
-    def within(self, layers_pass):
+    def within(self, layers_pass: "LayersPass | None") -> Iterator[None]:
         """While inside, be part of this LayersPass (None: of none)."""
         before, self.layers_pass = self.layers_pass, layers_pass
         try:
@@ -51,7 +55,7 @@ class SelfAttention(MultiheadAttention):
         finally:
             self.layers_pass = before
 
-    def use_pattern(self, pattern, cache_size=None):
+    def use_pattern(self, pattern: Pattern, cache_size: int | None = None) -> None:
         """Attend by ``pattern`` where later keys are hidden.
 
         ``cache_size``: step by step, attend to the newest so many keys only (Chi et al. 2023, Appendix B). That equals
@@ -62,17 +66,17 @@ class SelfAttention(MultiheadAttention):
 
     def forward(
         self,
-        query,
-        key=None,
-        value=None,
-        key_padding_mask=None,
-        incremental_state=None,
-        need_weights=True,
-        static_kv=False,
-        attn_mask=None,
-        before_softmax=False,
-        need_head_weights=False,
-    ):
+        query: torch.Tensor,
+        key: torch.Tensor | None = None,
+        value: torch.Tensor | None = None,
+        key_padding_mask: torch.Tensor | None = None,
+        incremental_state: IncrementalState | None = None,
+        need_weights: bool = True,
+        static_kv: bool = False,
+        attn_mask: torch.Tensor | None = None,
+        before_softmax: bool = False,
+        need_head_weights: bool = False,
+    ) -> tuple[torch.Tensor, torch.Tensor | None]:
         """Attend from every position of ``query`` (T, B, C) to itself and, with a cache, to all earlier positions.
 
         Args:
@@ -102,7 +106,7 @@ class SelfAttention(MultiheadAttention):
                     self.layers_pass.positions if self.layers_pass else keys.positions(query.device).newest(length)
                 )
                 v = encoding.values(v, positions)
-        if past_k is not None:
+        if past_k is not None and past_v is not None:
             k, v = torch.cat([past_k, k], dim=2), torch.cat([past_v, v], dim=2)
 
         pattern, added_mask = None, None
@@ -126,18 +130,20 @@ class SelfAttention(MultiheadAttention):
             x = call(q, k, v, q_idx)
         return self.out_proj(x.permute(2, 0, 1, 3).reshape(length, batch, -1)), weights
 
-    def keys_seen(self, incremental_state):
+    def keys_seen(self, incremental_state: IncrementalState) -> Keys:
         """The Keys that this cache holds. Their indices end with the last one that it has seen."""
         return read_cache(self._get_input_buffer(incremental_state))[0]
 
-    def reorder_incremental_state(self, incremental_state, new_order):
+    def reorder_incremental_state(
+        self, incremental_state: IncrementalState, new_order: torch.Tensor
+    ) -> IncrementalState:
         """Give the cache the sentences ``new_order`` of its batch."""
         cache = self._get_input_buffer(incremental_state)
         if cache:
             self._set_input_buffer(incremental_state, reorder(cache, new_order))
         return incremental_state
 
-    def _split_heads(self, x):
+    def _split_heads(self, x: torch.Tensor) -> torch.Tensor:
         """(T, B, C) -> (B, H, T, D)."""
         return x.view(x.size(0), x.size(1), self.num_heads, self.head_dim).permute(1, 2, 0, 3)
 
@@ -149,11 +155,11 @@ class LayersPass:
         positions: Positions of the tokens that are new in it.
     """
 
-    def __init__(self, positions):
+    def __init__(self, positions: Positions) -> None:
         self.positions = positions
-        self._built = {}
+        self._built: dict[Hashable, torch.Tensor | None] = {}
 
-    def once(self, key, build):
+    def once(self, key: Hashable, build: Callable[[], torch.Tensor | None]) -> torch.Tensor | None:
         """The result of ``build()`` for the first layer that asks with ``key``, and for all others."""
         if key not in self._built:
             # What autograd keeps for it belongs to the pass, not to that layer, which may be recomputed without it.
@@ -163,7 +169,7 @@ class LayersPass:
 
 
 @contextmanager
-def one_pass(attentions, positions):
+def one_pass(attentions: Sequence[SelfAttention], positions: Positions) -> Iterator[None]:
     """While inside, these SelfAttentions share what is added to their scores, as far as it is the same for them.
 
     They must be called with the same padding. ``positions``: see LayersPass.

@@ -1,11 +1,13 @@
 """Adaptive-T5: T5's bias as a small network of an exponentially squashed distance."""
 
+from collections.abc import Sequence
 from typing import Annotated
 
 import torch
 from torch import nn
 from torch.nn import functional as F
 
+from fairseq_posenc.encodings.base import Stack
 from fairseq_posenc.encodings.dropout import Dropout
 from fairseq_posenc.encodings.limits import check_table
 from fairseq_posenc.encodings.options import FIRST, LAYER, SIDE, Sharing
@@ -20,8 +22,7 @@ START = 0.1
 class HeadNetworks(nn.Module):
     """One network 1 -> hidden -> hidden -> 1 per head: a sigmoid after each hidden layer, dropout after the first."""
 
-    def __init__(self, heads, sizes, dropout):
-        """``dropout``: a module."""
+    def __init__(self, heads: int, sizes: Sequence[int], dropout: Dropout) -> None:
         super().__init__()
         widths = [1, *sizes, 1]
         self.weights = nn.ParameterList(torch.empty(heads, *shape) for shape in zip(widths, widths[1:]))
@@ -30,7 +31,7 @@ class HeadNetworks(nn.Module):
             nn.init.trunc_normal_(weight, std=START, a=-2 * START, b=2 * START)
         self.dropout = dropout
 
-    def forward(self, x):
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
         """(H, N) -> (H, N), in fp32."""
         x = x.unsqueeze(-1)
         last = len(self.weights) - 1
@@ -73,11 +74,11 @@ class AdaptiveT5(RelativeBias):
 
     def __init__(
         self,
-        stack,
+        stack: Stack,
         hidden: Annotated[int, "width of the first hidden layer"] = 16,
         second_hidden: Annotated[int, "width of the second hidden layer"] = 4,
         dropout: Annotated[float, "dropout after the first hidden layer"] = 0.5,
-    ):
+    ) -> None:
         super().__init__(stack)
         for flag, width in (("hidden", hidden), ("second-hidden", second_hidden)):
             if width < 1:
@@ -97,14 +98,15 @@ class AdaptiveT5(RelativeBias):
             {d: nn.Parameter(torch.empty(stack.heads, 1).uniform_(1, 15)) for d in directions}
         )
 
-    def begin_pass(self):
-        for network in self.networks.values():
-            network.dropout.draw_seed()
+    def begin_pass(self) -> None:
+        for module in self.modules():
+            if isinstance(module, Dropout):
+                module.draw_seed()
 
-    def by_distance(self, distances):
+    def by_distance(self, distances: torch.Tensor) -> torch.Tensor:
         steps = distances.abs().float()
         past = self._direction("past", steps)
         return past if self.stack.causal else torch.where(distances < 0, self._direction("future", steps), past)
 
-    def _direction(self, name, steps):
+    def _direction(self, name: str, steps: torch.Tensor) -> torch.Tensor:
         return self.networks[name](-torch.expm1(-F.relu(self.rates[name].float()) / 256 * steps))

@@ -4,6 +4,7 @@ from typing import Annotated, Literal, Optional
 
 import torch
 
+from fairseq_posenc.encodings.base import Stack
 from fairseq_posenc.encodings.limits import check_number
 from fairseq_posenc.encodings.registry import register_encoding
 from fairseq_posenc.encodings.relative import RelativeBias, head_exponents
@@ -16,7 +17,7 @@ HIDDEN = -1e4
 MOST = 100
 
 
-def authors_exponents(heads):
+def authors_exponents(heads: int) -> torch.Tensor:
     """Minus log2 of the slopes in the authors' code, (H, 1) fp32.
 
     For a power of two: 8/H, 16/H, .. 8. Otherwise those of the next lower power of two, then every other one of those
@@ -50,7 +51,7 @@ class ALiBi(RelativeBias):
 
     def __init__(
         self,
-        stack,
+        stack: Stack,
         slopes: Annotated[
             Literal["authors", "geometric"], "slopes by the authors' code, or 2^(-8n/H) for any number of heads"
         ] = "authors",
@@ -60,7 +61,7 @@ class ALiBi(RelativeBias):
             Literal["symmetric", "split", "offset"],
             "in the encoder: absolute distance, half of the heads for each direction, or 0.5 more for the future",
         ] = "symmetric",
-    ):
+    ) -> None:
         super().__init__(stack)
         for flag, number in (("shift", shift), ("same-exponent", same_exponent)):
             if number is not None:
@@ -75,7 +76,7 @@ class ALiBi(RelativeBias):
         self.encoder = encoder
         self.keep_exact("slopes", 2 ** -(exponents + shift))
 
-    def by_distance(self, distances):
+    def by_distance(self, distances: torch.Tensor) -> torch.Tensor:
         steps, slopes = distances.abs().float(), self.exact("slopes", distances.device)
         if self.stack.causal or self.encoder == "symmetric":
             return -slopes * steps

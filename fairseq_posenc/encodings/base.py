@@ -6,12 +6,13 @@ Shapes in this package: ``B`` batch, ``T`` length, ``H`` heads, ``D`` head dimen
 import inspect
 from dataclasses import dataclass
 from functools import cache
-from typing import Optional
+from typing import Any, Optional
 
+import torch
 from torch import nn
 
-from fairseq_posenc.encodings.options import SIDE, Sharing, constructor_options, sharing_option
-from fairseq_posenc.encodings.positions import is_eager
+from fairseq_posenc.encodings.options import SIDE, Option, Sharing, constructor_options, sharing_option
+from fairseq_posenc.encodings.positions import Positions, is_eager
 
 BEFORE_DROPOUT = "before dropout"
 AFTER_DROPOUT = "after dropout"
@@ -80,9 +81,9 @@ class PositionEncoding(nn.Module):
     #: What one instance serves, where that can be chosen; otherwise the encoder or the decoder.
     sharing: Optional[Sharing] = None
     #: Size of an architecture -> constructor arguments it sets, such as {"wmt_en_de_big": {"kernel_dim": 256}}.
-    size_defaults = {}
+    size_defaults: dict[str, dict[str, Any]] = {}
 
-    def __new__(cls, *arguments, **options):
+    def __new__(cls, *arguments: Any, **options: Any) -> "PositionEncoding":
         if arguments or options:  # copying and unpickling give none
             given = inspect.signature(cls).bind(*arguments, **options).arguments
             for name, option in cls.constructor_options().items():
@@ -90,12 +91,12 @@ class PositionEncoding(nn.Module):
                     option.check(given[name])
         return super().__new__(cls)
 
-    def __init__(self, stack):
+    def __init__(self, stack: Stack) -> None:
         super().__init__()
         self.stack = stack
-        self._exact = {}
+        self._exact: dict[str, torch.Tensor] = {}
 
-    def keep_exact(self, name, numbers):
+    def keep_exact(self, name: str, numbers: torch.Tensor) -> None:
         """Keep a tensor of numbers that follow from positions or heads, for ``exact``.
 
         Whatever becomes of the module, they keep their dtype. They are no part of a checkpoint.
@@ -103,7 +104,7 @@ class PositionEncoding(nn.Module):
         # Not a buffer: .half() and sharded data parallelism would round it.
         self._exact[name] = numbers
 
-    def exact(self, name, device):
+    def exact(self, name: str, device: torch.device) -> torch.Tensor:
         """The numbers of ``keep_exact``, on ``device``."""
         numbers = self._exact[name]
         if numbers.device != device:
@@ -113,17 +114,17 @@ class PositionEncoding(nn.Module):
         return numbers
 
     @property
-    def max_positions(self):
+    def max_positions(self) -> Optional[int]:
         """The number of positions this instance accepts, or None without a limit."""
-        return
+        return None
 
-    def begin_pass(self):
+    def begin_pass(self) -> None:
         """Called before the layers of a stack that share this instance, also before each step of decoding.
 
         What is drawn at random for all of them is drawn here, and stays until the next pass begins.
         """
 
-    def embed(self, x, positions):
+    def embed(self, x: torch.Tensor, positions: Positions) -> torch.Tensor:
         """Give embeddings their positions: x (B, T, C), Positions -> (B, T, C).
 
         Position 0 is the first token of a sentence, and no sentence has a position twice. The result at padding does
@@ -131,14 +132,16 @@ class PositionEncoding(nn.Module):
         """
         return x
 
-    def rotate(self, q, k, q_idx, kv_idx):
+    def rotate(
+        self, q: torch.Tensor, k: torch.Tensor, q_idx: range, kv_idx: range
+    ) -> tuple[torch.Tensor, torch.Tensor]:
         """Turn queries and keys by their positions: (B, H, Tq, D), (B, H, Tk, D), ranges -> the same shapes.
 
         Called once for every key, before it is cached.
         """
         return q, k
 
-    def decay(self, q, k, q_idx, kv_idx):
+    def decay(self, q: torch.Tensor, k: torch.Tensor, q_idx: range, kv_idx: range) -> tuple[torch.Tensor, torch.Tensor]:
         """Scale queries and all their keys, cached ones too: (B, H, Tq, D), (B, H, Tk, D), ranges -> the same shapes.
 
         For factors that only make sense relative to the others, and that would leave the range of the dtype if a
@@ -146,11 +149,11 @@ class PositionEncoding(nn.Module):
         """
         return q, k
 
-    def bias(self, q_idx, kv_idx, device):
+    def bias(self, q_idx: range, kv_idx: range, device: torch.device) -> Optional[torch.Tensor]:
         """What is added to the scores after 1/sqrt(D): two ranges -> (H, Tq, Tk) in fp32, contiguous, or None."""
-        return
+        return None
 
-    def scores(self, q, k, q_idx, kv_idx):
+    def scores(self, q: torch.Tensor, k: torch.Tensor, q_idx: range, kv_idx: range) -> torch.Tensor:
         """Query times key, before 1/sqrt(D): (B, H, Tq, D), (B, H, Tk, D), ranges -> (B, H, Tq, Tk).
 
         Only for encodings whose scores are no product of one vector per query with one per key: fused kernels are then
@@ -158,38 +161,38 @@ class PositionEncoding(nn.Module):
         """
         return q @ k.transpose(-2, -1)
 
-    def mix(self, weights, v, q_idx, kv_idx):
+    def mix(self, weights: torch.Tensor, v: torch.Tensor, q_idx: range, kv_idx: range) -> torch.Tensor:
         """The weighted sum of values: (B, H, Tq, Tk) in fp32 or better, (B, H, Tk, D), ranges -> (B, H, Tq, D)."""
         return weights.to(v.dtype) @ v
 
-    def values(self, v, positions):
+    def values(self, v: torch.Tensor, positions: Positions) -> torch.Tensor:
         """Give values their positions: v (B, H, T, D), Positions -> (B, H, T, D)."""
         return v
 
     @property
-    def plain_products(self):
+    def plain_products(self) -> bool:
         """Whether attention is softmax(q k^T) v of what the other hooks return, so that fused kernels compute it."""
         return not (self.overrides("scores") or self.overrides("mix"))
 
     @classmethod
-    def overrides(cls, hook):
+    def overrides(cls, hook: str) -> bool:
         """Whether this encoding uses the hook of that name."""
         return getattr(cls, hook) is not getattr(PositionEncoding, hook)
 
     @classmethod
-    def acts_on_attention(cls):
+    def acts_on_attention(cls) -> bool:
         """Whether attention layers must call this encoding."""
         return any(cls.overrides(hook) for hook in HOOKS if hook != "embed")
 
     @classmethod
     @cache
-    def constructor_options(cls):
+    def constructor_options(cls) -> dict[str, Option]:
         """{argument: Option} of the constructor."""
         return constructor_options(cls.__init__, cls._flag_prefix())
 
     @classmethod
     @cache
-    def options(cls):
+    def options(cls) -> dict[str, Option]:
         """{name: Option} of the constructor, and that of ``sharing``."""
         options = dict(cls.constructor_options())
         if cls.sharing:
@@ -197,10 +200,12 @@ class PositionEncoding(nn.Module):
         return options
 
     @classmethod
-    def _flag_prefix(cls):
-        return cls.flag_prefix or getattr(cls, "name", cls.__name__.lower())
+    def _flag_prefix(cls) -> str:
+        if cls.flag_prefix is not None:
+            return cls.flag_prefix
+        return getattr(cls, "name", cls.__name__.lower())
 
     @classmethod
-    def scope(cls, options):
+    def scope(cls, options: dict[str, Any]) -> str:
         """MODEL, SIDE, LAYER or FIRST (see options.py): what one instance serves with these options (a dict)."""
         return cls.sharing.scopes[options[cls.sharing.name]] if cls.sharing else SIDE

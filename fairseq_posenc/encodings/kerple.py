@@ -4,6 +4,7 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
+from fairseq_posenc.encodings.base import Stack
 from fairseq_posenc.encodings.options import LAYER, SIDE, Sharing
 from fairseq_posenc.encodings.registry import register_encoding
 from fairseq_posenc.encodings.relative import RelativeBias
@@ -27,7 +28,7 @@ class Kerple(RelativeBias):
     #: The upper ends of r1 and r2 at the start.
     starts: tuple[float, float]
 
-    def __init__(self, stack):
+    def __init__(self, stack: Stack) -> None:
         super().__init__(stack)
         uniform = torch.rand(2, stack.heads, 1).clamp(MARGIN, 1 - MARGIN)
         r1, r2 = (end * numbers for end, numbers in zip(self.starts, uniform))
@@ -35,17 +36,17 @@ class Kerple(RelativeBias):
         self.free_r2 = nn.Parameter(self.free(r2))
 
     @property
-    def r1(self):
+    def r1(self) -> torch.Tensor:
         """(H, 1) fp32, above 0."""
         return F.softplus(self.free_r1.float())
 
     @staticmethod
-    def free(r2):
+    def free(r2: torch.Tensor) -> torch.Tensor:
         """The free parameter that gives this r2."""
         raise NotImplementedError
 
 
-def inverse_softplus(y):
+def inverse_softplus(y: torch.Tensor) -> torch.Tensor:
     """x with log(1 + e^x) = y."""
     return y + torch.log(-torch.expm1(-y))
 
@@ -61,15 +62,15 @@ class KerpleLog(Kerple):
     starts = (2, 1)
 
     @staticmethod
-    def free(r2):
+    def free(r2: torch.Tensor) -> torch.Tensor:
         return inverse_softplus(r2)
 
     @property
-    def r2(self):
+    def r2(self) -> torch.Tensor:
         """(H, 1) fp32, above 0."""
         return F.softplus(self.free_r2.float())
 
-    def by_distance(self, distances):
+    def by_distance(self, distances: torch.Tensor) -> torch.Tensor:
         return -self.r1 * torch.log1p(self.r2 * distances.abs())
 
 
@@ -84,14 +85,14 @@ class KerplePower(Kerple):
     starts = (1, 2)
 
     @staticmethod
-    def free(r2):
+    def free(r2: torch.Tensor) -> torch.Tensor:
         return torch.logit(r2 / 2)
 
     @property
-    def r2(self):
+    def r2(self) -> torch.Tensor:
         """(H, 1) fp32, between 0 and 2."""
         return 2 * torch.sigmoid(self.free_r2.float())
 
-    def by_distance(self, distances):
+    def by_distance(self, distances: torch.Tensor) -> torch.Tensor:
         steps = distances.abs().float()
         return -self.r1 * torch.where(steps > 0, steps.clamp(min=1) ** self.r2, 0)

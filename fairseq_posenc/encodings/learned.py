@@ -3,7 +3,7 @@
 import torch
 from torch import nn
 
-from fairseq_posenc.encodings.base import PositionEncoding
+from fairseq_posenc.encodings.base import PositionEncoding, Stack
 from fairseq_posenc.encodings.limits import check_table
 from fairseq_posenc.encodings.positions import Positions
 from fairseq_posenc.encodings.registry import register_encoding
@@ -27,7 +27,7 @@ class Learned(PositionEncoding):
     translation_invariant = False
     length_limit = "--max-source-positions, --max-target-positions"
 
-    def __init__(self, stack):
+    def __init__(self, stack: Stack) -> None:
         super().__init__(stack)
         limit = "--max-target-positions" if stack.causal else "--max-source-positions"
         check_table(
@@ -39,10 +39,10 @@ class Learned(PositionEncoding):
             nn.init.zeros_(self.weight[stack.first_row - 1])
 
     @property
-    def max_positions(self):
+    def max_positions(self) -> int:
         return self.stack.max_positions
 
-    def embed(self, x, positions):
+    def embed(self, x: torch.Tensor, positions: Positions | torch.Tensor) -> torch.Tensor:
         positions = Positions.of(positions)
         if longest := positions.longest_beyond(self.max_positions):
             raise InputError(

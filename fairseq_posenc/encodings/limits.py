@@ -10,13 +10,13 @@ from fairseq_posenc.memory import installed_memory
 CONTAINER_LIMIT = Path("/sys/fs/cgroup/memory.max")
 
 
-def check_number(flag, number, lowest, highest):
+def check_number(flag: str, number: float, lowest: float, highest: float) -> None:
     """Raise InputError unless ``lowest <= number <= highest``; NaN is not."""
     if not lowest <= number <= highest:
         raise InputError(f"{flag} must be between {lowest:g} and {highest:g}, but is {number:g}")
 
 
-def memory():
+def memory() -> float:
     """The memory of this machine or container, in bytes; infinite where the system does not say."""
     installed = installed_memory() or math.inf
     try:
@@ -25,7 +25,7 @@ def memory():
         return installed
 
 
-def check_table(flags, *shape):
+def check_table(flags: str, *shape: int) -> None:
     """Raise InputError where a table of fp32 numbers of this shape is larger than the memory.
 
     PyTorch would say so in many lines, or the system end the process.

@@ -7,6 +7,7 @@ Sharing.
 """
 
 import inspect
+from collections.abc import Callable
 from dataclasses import dataclass
 from types import NoneType, UnionType
 from typing import Annotated, Any, Literal, Optional, Union, get_args, get_origin, get_type_hints
@@ -21,7 +22,7 @@ LAYER = "layer"
 FIRST = "first"
 
 #: The type of an option -> what a value of it may be.
-_KINDS = {int: int, float: (int, float), str: str}
+_KINDS: dict[type, type | tuple[type, ...]] = {int: int, float: (int, float), str: str}
 
 
 @dataclass(frozen=True)
@@ -51,11 +52,11 @@ class Option:
     choices: Optional[tuple[str, ...]] = None
 
     @property
-    def attribute(self):
+    def attribute(self) -> str:
         """The name under which argparse and checkpoints keep the value: ``--posnet-dim`` is ``posnet_dim``."""
         return self.flag.lstrip("-").replace("-", "_")
 
-    def check(self, value):
+    def check(self, value: Any) -> None:
         """Raise InputError for a value of another type, or that is no choice."""
         if value is None and self.default is None:
             return
@@ -65,7 +66,7 @@ class Option:
             raise InputError(f"{self.flag} must be one of {', '.join(self.choices)}, but is {value}")
 
 
-def constructor_options(constructor, prefix):
+def constructor_options(constructor: Callable[..., None], prefix: str) -> dict[str, Option]:
     """{argument: Option} for the arguments of a constructor after ``self`` and ``stack``.
 
     Raises:
@@ -76,13 +77,13 @@ def constructor_options(constructor, prefix):
     return {argument.name: _option(argument, hints.get(argument.name), prefix) for argument in arguments}
 
 
-def sharing_option(sharing, prefix):
+def sharing_option(sharing: Sharing, prefix: str) -> Option:
     """The Option of a Sharing."""
     choices = tuple(sharing.scopes)
     return Option(sharing.name, _flag(prefix, sharing.name), str, choices[0], sharing.help, choices)
 
 
-def _option(argument, hint, prefix):
+def _option(argument: inspect.Parameter, hint: Any, prefix: str) -> Option:
     # Python 3.10 makes Annotated[...] = None an Optional[Annotated[...]].
     hint = next((part for part in get_args(hint) if get_origin(part) is Annotated), hint)
     if get_origin(hint) is not Annotated or argument.default is inspect.Parameter.empty:
@@ -95,5 +96,5 @@ def _option(argument, hint, prefix):
     return Option(argument.name, name, str if choices else kind, argument.default, text, choices)
 
 
-def _flag(prefix, name):
+def _flag(prefix: str, name: str) -> str:
     return f"--{prefix}-{name.replace('_', '-')}"

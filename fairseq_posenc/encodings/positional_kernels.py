@@ -25,7 +25,7 @@ class PositionalKernels(nn.Module):
         InputError: ``max_positions`` is below 1, or Phi is larger than the memory.
     """
 
-    def __init__(self, max_positions, dim, initialization, beyond, flags):
+    def __init__(self, max_positions: int, dim: int, initialization: str, beyond: str, flags: str) -> None:
         super().__init__()
         if max_positions < 1:
             raise InputError(f"{flags}-max-positions must be at least 1, but is {max_positions}")
@@ -38,11 +38,11 @@ class PositionalKernels(nn.Module):
             nn.init.normal_(self.weight, std=math.sqrt(1 / dim))
 
     @property
-    def max_positions(self):
+    def max_positions(self) -> int | None:
         """L, or None where later positions are accepted."""
         return None if self.beyond == "clamp" else self.weight.size(0)
 
-    def forward(self, h, positions):
+    def forward(self, h: torch.Tensor, positions: Positions | torch.Tensor) -> torch.Tensor:
         """h (B, T, K), Positions -> (B, T, K). Raises InputError past L unless ``beyond`` is "clamp".
 
         Rows are first laid out by position, so that one batched product over positions does the work: the memory is
@@ -67,7 +67,7 @@ class PositionalKernels(nn.Module):
         by_position = h.new_zeros(batch, positions.stop - PADDING, dim).scatter(1, slots, h)[:, -PADDING:]
         return self._multiply(by_position, 0).gather(1, kernel_of.unsqueeze(-1).expand(-1, -1, dim))
 
-    def _multiply(self, h, first):
+    def _multiply(self, h: torch.Tensor, first: int) -> torch.Tensor:
         """h (B, P, K) at the positions first .. first + P - 1."""
         count = h.size(1)
         own = self.weight[first : first + count]

@@ -9,7 +9,7 @@ import torch
 PADDING = -1
 
 
-def is_eager():
+def is_eager() -> bool:
     """Whether operations run at once, so that Python may read numbers from tensors and take a shorter way.
 
     They do not while PyTorch compiles or exports a model: the code must then be right for all numbers.
@@ -17,12 +17,12 @@ def is_eager():
     return not torch.compiler.is_compiling()
 
 
-def length_of(idx):
+def length_of(idx: range) -> int:
     """The length of a range. Its ends may be symbols while PyTorch compiles, where ``len`` has no answer."""
     return idx.stop - idx.start
 
 
-def same(one, other):
+def same(one: range, other: range) -> bool:
     """Whether two ranges are equal, also where their ends are symbols."""
     return one.start == other.start and one.stop == other.stop
 
@@ -43,21 +43,21 @@ class Positions:
     first: Optional[int] = None
 
     @classmethod
-    def of(cls, index):
+    def of(cls, index: "Positions | torch.Tensor") -> "Positions":
         """Positions from their index alone, which is read, or as they are."""
-        if isinstance(index, cls):
+        if isinstance(index, Positions):
             return index
         first, stop = int(index[0, 0]), int(index.max()) + 1
         consecutive = torch.arange(first, first + index.size(1), device=index.device).unsqueeze(0)
         return cls(index, stop, first if first >= 0 and torch.equal(index, consecutive) else None)
 
     @classmethod
-    def consecutive(cls, first, length, device):
+    def consecutive(cls, first: int, length: int, device: torch.device) -> "Positions":
         """``length`` tokens from position ``first`` on, in every sentence."""
         stop = first + length
         return cls(torch.arange(first, stop, device=device).unsqueeze(0), stop, first)
 
-    def longest_beyond(self, limit):
+    def longest_beyond(self, limit: int) -> Optional[int]:
         """How many positions the longest sentence has, where that is more than ``limit``; otherwise None."""
         # Only texts that may be too long are worth waiting for.
         if self.stop <= limit or not is_eager():
@@ -65,20 +65,21 @@ class Positions:
         longest = int(self.index.max()) + 1
         return longest if longest > limit else None
 
-    def newest(self, count):
+    def newest(self, count: int) -> "Positions":
         """The last ``count`` tokens of each row."""
         dropped = self.index.size(1) - count
         return Positions(self.index[:, dropped:], self.stop, None if self.first is None else self.first + dropped)
 
 
-def find_padding(padding_mask):
+def find_padding(padding_mask: torch.Tensor) -> tuple[bool, bool]:
     """Whether padding_mask (B, T) holds any padding, and whether a sentence begins with it: one look for both."""
     if not is_eager():
         return True, True
-    return torch.stack([padding_mask.any(), padding_mask[:, :1].any()]).tolist()
+    padded, left_padded = torch.stack([padding_mask.any(), padding_mask[:, :1].any()]).tolist()
+    return padded, left_padded
 
 
-def token_positions(padding_mask, left_padded=True):
+def token_positions(padding_mask: torch.Tensor, left_padded: bool = True) -> Positions:
     """The position of every token in its own sentence, wherever the padding is.
 
     Args:

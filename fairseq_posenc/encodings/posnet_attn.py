@@ -6,7 +6,7 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
-from fairseq_posenc.encodings.base import PositionEncoding
+from fairseq_posenc.encodings.base import PositionEncoding, Stack
 from fairseq_posenc.encodings.dropout import Dropout
 from fairseq_posenc.encodings.options import LAYER, MODEL, SIDE, Sharing
 from fairseq_posenc.encodings.positional_kernels import PositionalKernels
@@ -48,7 +48,7 @@ class PosNetAttn(PositionEncoding):
 
     def __init__(
         self,
-        stack,
+        stack: Stack,
         max_positions: Annotated[int, "number of positions with a kernel of their own"] = 512,
         dropout: Annotated[float, "dropout on PosNet's output, before its residual connection"] = 0.0,
         initialization: Annotated[
@@ -61,22 +61,24 @@ class PosNetAttn(PositionEncoding):
             "sentences longer than --posnet-attn-max-positions: refuse, or use the last kernel for all later positions",
         ] = "error",
         heads: Annotated[Literal["shared", "separate"], "heads share the kernels, or have their own"] = "shared",
-    ):
+    ) -> None:
         super().__init__(stack)
         if not 0 <= dropout < 1:
             raise InputError(f"--posnet-attn-dropout must be in [0, 1), but is {dropout}")
         head_dim = stack.model_dim // stack.heads
-        self.kernels = nn.ModuleList(
+        kernels = [
             PositionalKernels(max_positions, head_dim, initialization, beyond, "--posnet-attn")
             for _ in range(stack.heads if heads == "separate" else 1)
-        )
+        ]
+        self.kernels = nn.ModuleList(kernels)
+        self._max_positions = kernels[0].max_positions
         self.dropout = Dropout(dropout, type(self).__name__)
 
     @property
-    def max_positions(self):
-        return self.kernels[0].max_positions
+    def max_positions(self) -> int | None:
+        return self._max_positions
 
-    def values(self, v, positions):
+    def values(self, v: torch.Tensor, positions: Positions | torch.Tensor) -> torch.Tensor:
         positions = Positions.of(positions)
         if len(self.kernels) > 1:
             turned = torch.stack([kernels(v[:, h], positions) for h, kernels in enumerate(self.kernels)], dim=1)

@@ -2,13 +2,15 @@
 
 from typing import Annotated, Literal
 
+import torch
 from torch import nn
 
-from fairseq_posenc.encodings.base import AFTER_DROPOUT, PositionEncoding
+from fairseq_posenc.encodings.base import AFTER_DROPOUT, PositionEncoding, Stack
 from fairseq_posenc.encodings.dropout import Dropout
 from fairseq_posenc.encodings.limits import check_table
 from fairseq_posenc.encodings.options import MODEL, SIDE, Sharing
 from fairseq_posenc.encodings.positional_kernels import PositionalKernels
+from fairseq_posenc.encodings.positions import Positions
 from fairseq_posenc.encodings.registry import register_encoding
 from fairseq_posenc.errors import InputError
 
@@ -56,7 +58,7 @@ class PosNetEmbed(PositionEncoding):
 
     def __init__(
         self,
-        stack,
+        stack: Stack,
         max_positions: Annotated[int, "number of positions with a kernel of their own"] = 512,
         kernel_dim: Annotated[
             int, "dimension of the positional kernels; the paper: 128 base, 256 big", "--posnet-dim"
@@ -71,7 +73,7 @@ class PosNetEmbed(PositionEncoding):
             Literal["error", "clamp"],
             "sentences longer than --posnet-max-positions: refuse, or use the last kernel for all later positions",
         ] = "error",
-    ):
+    ) -> None:
         super().__init__(stack)
         if kernel_dim < 1:
             raise InputError(f"--posnet-dim must be at least 1, but is {kernel_dim}")
@@ -86,9 +88,9 @@ class PosNetEmbed(PositionEncoding):
         nn.init.xavier_normal_(self.expand.weight)
 
     @property
-    def max_positions(self):
+    def max_positions(self) -> int | None:
         return self.kernels.max_positions
 
-    def embed(self, x, positions):
+    def embed(self, x: torch.Tensor, positions: Positions | torch.Tensor) -> torch.Tensor:
         hidden = nn.functional.relu(self.kernels(self.reduce(x), positions))
         return x + self.dropout(self.expand(hidden))

@@ -1,16 +1,21 @@
 """The one list of encodings: what is registered here has a flag value, architectures, tests and a table row."""
 
 import difflib
+from collections.abc import Callable
+from typing import TypeVar
 
+from fairseq_posenc.encodings.base import PositionEncoding
 from fairseq_posenc.errors import InputError
 
-_ENCODINGS = {}
+Encoding = TypeVar("Encoding", bound=PositionEncoding)
+
+_ENCODINGS: dict[str, type[PositionEncoding]] = {}
 
 
-def register_encoding(name):
+def register_encoding(name: str) -> Callable[[type[Encoding]], type[Encoding]]:
     """Class decorator: register a PositionEncoding under ``name`` (lower case, words joined by hyphens)."""
 
-    def register(encoding_class):
+    def register(encoding_class: type[Encoding]) -> type[Encoding]:
         if name in _ENCODINGS:
             raise ValueError(f"position encoding {name} is registered twice")
         encoding_class.name = name
@@ -20,12 +25,12 @@ def register_encoding(name):
     return register
 
 
-def encoding_names():
+def encoding_names() -> list[str]:
     """All registered names, sorted."""
     return sorted(_ENCODINGS)
 
 
-def encoding_class(name):
+def encoding_class(name: str) -> type[PositionEncoding]:
     """The class registered under ``name``. Raises InputError that lists the known names and suggests the nearest."""
     if name not in _ENCODINGS:
         known = encoding_names()

@@ -16,11 +16,11 @@ class RelativeBias(PositionEncoding):
 
     translation_invariant = True
 
-    def by_distance(self, distances):
+    def by_distance(self, distances: torch.Tensor) -> torch.Tensor:
         """The bias (H, N) in fp32 at ``distances`` (N,), int64. Only keys of the past have to be right if causal."""
         raise NotImplementedError
 
-    def bias(self, q_idx, kv_idx, device):
+    def bias(self, q_idx: range, kv_idx: range, device: torch.device) -> torch.Tensor:
         farthest, nearest = q_idx.stop - 1 - kv_idx.start, q_idx.start - (kv_idx.stop - 1)
         with torch.autocast(device.type, enabled=False):  # numbers from positions are fp32 in every mode
             diagonals = self.by_distance(torch.arange(farthest, nearest - 1, -1, device=device))
@@ -29,6 +29,6 @@ class RelativeBias(PositionEncoding):
         return diagonals.contiguous().unfold(1, length_of(kv_idx), 1).flip(1).contiguous()
 
 
-def head_exponents(heads):
+def head_exponents(heads: int) -> torch.Tensor:
     """h = 8 n / H of head n = 1 .. H (Chi et al. 2023, Eq 3 and 6), (H, 1) fp32."""
     return 8 * torch.arange(1, heads + 1, dtype=torch.float32).unsqueeze(1) / heads

@@ -2,7 +2,9 @@
 
 from typing import Annotated
 
-from fairseq_posenc.encodings.base import PositionEncoding
+import torch
+
+from fairseq_posenc.encodings.base import PositionEncoding, Stack
 from fairseq_posenc.encodings.limits import check_number
 from fairseq_posenc.encodings.registry import register_encoding
 from fairseq_posenc.encodings.rotation import BASES, Rotation
@@ -26,10 +28,10 @@ class RoPE(PositionEncoding):
 
     def __init__(
         self,
-        stack,
+        stack: Stack,
         base: Annotated[float, "base of the geometric series of frequencies"] = 10000.0,
         fraction: Annotated[float, "share of the dimensions of a head that are turned"] = 1.0,
-    ):
+    ) -> None:
         super().__init__(stack)
         check_number("--rope-base", base, *BASES)
         head_dim = stack.model_dim // stack.heads
@@ -41,5 +43,7 @@ class RoPE(PositionEncoding):
             )
         self.rotation = Rotation(int(dim), base)
 
-    def rotate(self, q, k, q_idx, kv_idx):
+    def rotate(
+        self, q: torch.Tensor, k: torch.Tensor, q_idx: range, kv_idx: range
+    ) -> tuple[torch.Tensor, torch.Tensor]:
         return self.rotation(q, q_idx), self.rotation(k, kv_idx)

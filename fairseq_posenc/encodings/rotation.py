@@ -14,11 +14,11 @@ class Rotation:
     Angles are computed in fp64; their cosines and sines are kept in fp32, whatever the dtype of the model.
     """
 
-    def __init__(self, dim, base):
+    def __init__(self, dim: int, base: float) -> None:
         self.frequencies = base ** (-torch.arange(0, dim, 2, dtype=torch.float64) / dim)
         self._table = torch.empty(0, dim // 2, dtype=torch.complex64)
 
-    def __call__(self, x, idx):
+    def __call__(self, x: torch.Tensor, idx: range) -> torch.Tensor:
         """x (B, H, T, D), range of T indices -> (B, H, T, D)."""
         factors = self._factors(idx, x.device)
         dim = 2 * factors.size(-1)
@@ -27,7 +27,7 @@ class Rotation:
         turned = torch.view_as_real(torch.view_as_complex(pairs.contiguous()) * factors).flatten(-2).to(x.dtype)
         return turned if dim == x.size(-1) else torch.cat([turned, x[..., dim:]], dim=-1)
 
-    def _factors(self, idx, device):
+    def _factors(self, idx: range, device: torch.device) -> torch.Tensor:
         """(T, dim/2): cos + i sin."""
         if not is_eager():  # nor keep what PyTorch computes with while it compiles
             return self._turns(idx).to(device)
@@ -37,7 +37,7 @@ class Rotation:
             self._table = self._turns(range(rows)).to(device)
         return self._table[idx.start : idx.stop]
 
-    def _turns(self, idx):
+    def _turns(self, idx: range) -> torch.Tensor:
         """The same, on the CPU."""
         angles = torch.arange(idx.start, idx.stop, dtype=torch.float64).unsqueeze(1) * self.frequencies
         return torch.polar(torch.ones_like(angles), angles).to(torch.complex64)

@@ -4,6 +4,7 @@ from typing import Annotated, Literal
 
 import torch
 
+from fairseq_posenc.encodings.base import Stack
 from fairseq_posenc.encodings.limits import check_table
 from fairseq_posenc.encodings.registry import register_encoding
 from fairseq_posenc.encodings.relative import RelativeBias, head_exponents
@@ -27,12 +28,12 @@ class Sandwich(RelativeBias):
 
     def __init__(
         self,
-        stack,
+        stack: Stack,
         dim: Annotated[int, "d, twice the number of cosines that are summed"] = 128,
         index_base: Annotated[
             Literal["zero", "one"], "first index of the sum: zero (the paper's listing) or one (Eq 6)"
         ] = "zero",
-    ):
+    ) -> None:
         super().__init__(stack)
         if dim < 2 or dim % 2:
             raise InputError(f"--sandwich-dim must be even and at least 2, but is {dim}")
@@ -41,7 +42,7 @@ class Sandwich(RelativeBias):
         self.keep_exact("frequencies", 10000 ** (-2 * index / dim))
         self.keep_exact("scale", 1 / head_exponents(stack.heads))
 
-    def by_distance(self, distances):
+    def by_distance(self, distances: torch.Tensor) -> torch.Tensor:
         frequencies, scale = (self.exact(name, distances.device) for name in ("frequencies", "scale"))
         angles = distances.unsqueeze(1) * frequencies
         return scale * (angles.cos().sum(1) - frequencies.numel()).float()
@@ -65,16 +66,16 @@ class SandwichSmoothed(RelativeBias):
 
     def __init__(
         self,
-        stack,
+        stack: Stack,
         fit: Annotated[
             Literal["all", "recent"],
             "curve fitted to all distances (the paper) or to the 50 nearest",
             "--sandwich-fit",
         ] = "all",
-    ):
+    ) -> None:
         super().__init__(stack)
         self.slope, self.offset = FITS[fit]
         self.keep_exact("scale", 8 / head_exponents(stack.heads))
 
-    def by_distance(self, distances):
+    def by_distance(self, distances: torch.Tensor) -> torch.Tensor:
         return self.exact("scale", distances.device) * (self.slope * distances.abs().float().log1p() + self.offset)

@@ -5,7 +5,7 @@ from typing import Annotated
 import torch
 from torch import nn
 
-from fairseq_posenc.encodings.base import PositionEncoding
+from fairseq_posenc.encodings.base import PositionEncoding, Stack
 from fairseq_posenc.encodings.limits import check_table
 from fairseq_posenc.encodings.options import LAYER, SIDE, Sharing
 from fairseq_posenc.encodings.registry import register_encoding
@@ -36,8 +36,10 @@ class Shaw(PositionEncoding):
     size_defaults = {"wmt_en_de_big": {"clip": 8}}
 
     def __init__(
-        self, stack, clip: Annotated[int, "largest distance with vectors of its own; the paper: 16 base, 8 big"] = 16
-    ):
+        self,
+        stack: Stack,
+        clip: Annotated[int, "largest distance with vectors of its own; the paper: 16 base, 8 big"] = 16,
+    ) -> None:
         super().__init__(stack)
         if clip < 1:
             raise InputError(f"--shaw-clip must be at least 1, but is {clip}")
@@ -47,17 +49,17 @@ class Shaw(PositionEncoding):
         self.keys = nn.Parameter(nn.init.xavier_uniform_(torch.empty(rows, head_dim)))
         self.vectors = nn.Parameter(nn.init.xavier_uniform_(torch.empty(rows, head_dim)))
 
-    def scores(self, q, k, q_idx, kv_idx):
+    def scores(self, q: torch.Tensor, k: torch.Tensor, q_idx: range, kv_idx: range) -> torch.Tensor:
         by_distance = q @ self.keys.transpose(0, 1)
         rows = self._rows(q_idx, kv_idx, q.device).expand(*q.shape[:2], -1, -1)
         return q @ k.transpose(-2, -1) + by_distance.gather(-1, rows)
 
-    def mix(self, weights, v, q_idx, kv_idx):
+    def mix(self, weights: torch.Tensor, v: torch.Tensor, q_idx: range, kv_idx: range) -> torch.Tensor:
         rows = self._rows(q_idx, kv_idx, v.device).expand_as(weights)
         by_distance = weights.new_zeros(*weights.shape[:3], self.vectors.size(0)).scatter_add(-1, rows, weights)
         return weights.to(v.dtype) @ v + by_distance.to(v.dtype) @ self.vectors
 
-    def _rows(self, q_idx, kv_idx, device):
+    def _rows(self, q_idx: range, kv_idx: range, device: torch.device) -> torch.Tensor:
         """(Tq, Tk): the row of the tables for each query and key; the past comes first."""
         q = torch.arange(q_idx.start, q_idx.stop, device=device)
         k = torch.arange(kv_idx.start, kv_idx.stop, device=device)

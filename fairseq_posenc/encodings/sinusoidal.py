@@ -4,13 +4,13 @@ import math
 
 import torch
 
-from fairseq_posenc.encodings.base import PositionEncoding
+from fairseq_posenc.encodings.base import PositionEncoding, Stack
 from fairseq_posenc.encodings.positions import Positions, is_eager
 from fairseq_posenc.encodings.registry import register_encoding
 from fairseq_posenc.errors import InputError
 
 
-def sinusoid_table(rows, dim):
+def sinusoid_table(rows: int, dim: int) -> torch.Tensor:
     """(rows, dim) fp32: row n holds sin(n w_i) for i < dim/2, then cos(n w_i), with w_i = 10000^(-i / (dim/2 - 1)).
 
     Vaswani et al. 2017, section 3.5, interleave sines and cosines and divide by dim/2; fairseq (after tensor2tensor)
@@ -37,7 +37,7 @@ class Sinusoidal(PositionEncoding):
     source = "Vaswani et al. 2017, section 3.5 (SAPE in Zhang et al. 2023)"
     translation_invariant = False
 
-    def __init__(self, stack):
+    def __init__(self, stack: Stack) -> None:
         super().__init__(stack)
         if stack.model_dim % 2 or stack.model_dim < 4:
             raise InputError(
@@ -46,7 +46,7 @@ class Sinusoidal(PositionEncoding):
         # Not a buffer: .half() would round a buffer.
         self._table = sinusoid_table(0, stack.model_dim)
 
-    def embed(self, x, positions):
+    def embed(self, x: torch.Tensor, positions: Positions | torch.Tensor) -> torch.Tensor:
         positions = Positions.of(positions)
         table = self._table_of(self.stack.first_row + positions.stop, x.device)
         if positions.first is not None:
@@ -54,7 +54,7 @@ class Sinusoidal(PositionEncoding):
             return x + table[start : start + x.size(1)].to(x.dtype)
         return x + table[(positions.index + self.stack.first_row).clamp(min=0)].to(x.dtype)
 
-    def _table_of(self, rows, device):
+    def _table_of(self, rows: int, device: torch.device) -> torch.Tensor:
         """The table, with ``rows`` rows at least."""
         if not is_eager():
             return sinusoid_table(self.stack.first_row + self.stack.max_positions, self.stack.model_dim).to(device)

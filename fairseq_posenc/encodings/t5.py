@@ -6,6 +6,7 @@ from typing import Annotated
 import torch
 from torch import nn
 
+from fairseq_posenc.encodings.base import Stack
 from fairseq_posenc.encodings.limits import check_table
 from fairseq_posenc.encodings.options import LAYER, SIDE, Sharing
 from fairseq_posenc.encodings.registry import register_encoding
@@ -13,7 +14,7 @@ from fairseq_posenc.encodings.relative import RelativeBias
 from fairseq_posenc.errors import InputError
 
 
-def bucket_of(steps, buckets, max_distance):
+def bucket_of(steps: torch.Tensor, buckets: int, max_distance: int) -> torch.Tensor:
     """The bucket of each step count (int64, not negative), out of ``buckets``.
 
     The first half of the buckets holds one distance each; the others grow in equal logarithmic steps up to
@@ -52,10 +53,10 @@ class T5(RelativeBias):
 
     def __init__(
         self,
-        stack,
+        stack: Stack,
         buckets: Annotated[int, "number of buckets, both directions together"] = 32,
         max_distance: Annotated[int, "distance from which on all share the last bucket"] = 128,
-    ):
+    ) -> None:
         super().__init__(stack)
         directions = 1 if stack.causal else 2
         self.buckets = buckets // directions
@@ -71,7 +72,7 @@ class T5(RelativeBias):
         self.weight = nn.Parameter(torch.empty(buckets, stack.heads))
         nn.init.xavier_uniform_(self.weight)
 
-    def by_distance(self, distances):
+    def by_distance(self, distances: torch.Tensor) -> torch.Tensor:
         past = bucket_of(distances.clamp(min=0), self.buckets, self.max_distance)
         if not self.stack.causal:
             future = self.buckets + bucket_of((-distances).clamp(min=0), self.buckets, self.max_distance)

@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 import torch
 
-from fairseq_posenc.encodings.base import PositionEncoding
+from fairseq_posenc.encodings.base import PositionEncoding, Stack
 from fairseq_posenc.encodings.limits import check_number
 from fairseq_posenc.encodings.registry import register_encoding
 from fairseq_posenc.encodings.rotation import BASES, Rotation
@@ -43,7 +43,7 @@ class XPos(PositionEncoding):
 
     def __init__(
         self,
-        stack,
+        stack: Stack,
         gamma: Annotated[float, "gamma: larger values decay less"] = 0.4,
         scale_base: Annotated[float, "B: the distance over which zeta acts once"] = 512.0,
         base: Annotated[float, "base of the geometric series of frequencies"] = 10000.0,
@@ -52,7 +52,7 @@ class XPos(PositionEncoding):
             Literal["dimension", "scalar", "none"],
             "decay by dimension; ablations: one number for all dimensions, or none",
         ] = "dimension",
-    ):
+    ) -> None:
         super().__init__(stack)
         check_number("--xpos-gamma", gamma, *GAMMAS)
         check_number("--xpos-scale-base", scale_base, *SCALE_BASES)
@@ -73,21 +73,23 @@ class XPos(PositionEncoding):
         self.steepest = -zeta.log().min().item() / scale_base
 
     @property
-    def plain_products(self):
+    def plain_products(self) -> bool:
         return self.stack.causal or not self.decays
 
-    def rotate(self, q, k, q_idx, kv_idx):
+    def rotate(
+        self, q: torch.Tensor, k: torch.Tensor, q_idx: range, kv_idx: range
+    ) -> tuple[torch.Tensor, torch.Tensor]:
         if self.rotation is None:
             return q, k
         return self.rotation(q, q_idx), self.rotation(k, kv_idx)
 
-    def decay(self, q, k, q_idx, kv_idx):
+    def decay(self, q: torch.Tensor, k: torch.Tensor, q_idx: range, kv_idx: range) -> tuple[torch.Tensor, torch.Tensor]:
         if not (self.stack.causal and self.decays):
             return q, k
         middle, dtype = self._middle(kv_idx, q.dtype)
         return self._scaled(q, q_idx, middle, 1, dtype), self._scaled(k, kv_idx, middle, -1, dtype)
 
-    def scores(self, q, k, q_idx, kv_idx):
+    def scores(self, q: torch.Tensor, k: torch.Tensor, q_idx: range, kv_idx: range) -> torch.Tensor:
         if self.plain_products:
             return super().scores(q, k, q_idx, kv_idx)
         middle, dtype = self._middle(kv_idx, q.dtype)
@@ -102,7 +104,7 @@ class XPos(PositionEncoding):
         k_positions = torch.arange(kv_idx.start, kv_idx.stop, device=q.device)
         return torch.where(k_positions <= q_positions, past, future)
 
-    def _middle(self, idx, dtype):
+    def _middle(self, idx: range, dtype: torch.dtype) -> tuple[float, torch.dtype]:
         """The middle of these indices, and ``dtype`` or the next wider one that has room for the factors and for x."""
         largest = self.steepest * (idx.stop - 1 - idx.start) / 2
         if largest > math.log(torch.finfo(torch.float64).max):
@@ -114,7 +116,7 @@ class XPos(PositionEncoding):
         fits = (other for other in wider if largest <= math.log(torch.finfo(other).max) / 2)
         return (idx.start + idx.stop - 1) / 2, next(fits, torch.float64)
 
-    def _scaled(self, x, idx, middle, sign, dtype):
+    def _scaled(self, x: torch.Tensor, idx: range, middle: float, sign: int, dtype: torch.dtype) -> torch.Tensor:
         """x (B, H, T, D) times zeta^(sign (column - middle) / B), in ``dtype``."""
         positions = torch.arange(idx.start, idx.stop, device=x.device, dtype=torch.float64) - middle
         factors = torch.exp(sign * positions.unsqueeze(1) * self.exact("log_decay", x.device))

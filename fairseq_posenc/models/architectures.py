@@ -1,11 +1,17 @@
 """One named architecture for every encoding and size."""
 
+from argparse import Namespace
+from collections.abc import Callable, Mapping
+
 from fairseq.models import register_model_architecture
 
-from fairseq_posenc.encodings import encoding_class, encoding_names
+from fairseq_posenc.encodings import PositionEncoding, encoding_class, encoding_names
+
+#: Sets what is not set yet.
+Architecture = Callable[[Namespace], None]
 
 
-def register_architectures(model, prefix, sizes):
+def register_architectures(model: str, prefix: str, sizes: Mapping[str, Architecture]) -> None:
     """Register ``<prefix>_<encoding>_<size>`` for every encoding; ``-`` in its name is written ``_``.
 
     Args:
@@ -19,8 +25,8 @@ def register_architectures(model, prefix, sizes):
             register_model_architecture(model, arch)(_architecture(encoding_class(name), size, stock_architecture))
 
 
-def _architecture(encoding, size, stock_architecture):
-    def architecture(args):
+def _architecture(encoding: type[PositionEncoding], size: str, stock_architecture: Architecture) -> Architecture:
+    def architecture(args: Namespace) -> None:
         args.position_encoding = getattr(args, "position_encoding", None) or encoding.name
         presets = encoding.size_defaults.get(size, {}) if args.position_encoding == encoding.name else {}
         for argument, value in presets.items():

@@ -1,6 +1,11 @@
 """Refuse what cannot work, in one line, before anything long starts."""
 
 import math
+from argparse import Namespace
+from collections.abc import Mapping, Sequence
+
+import torch
+from torch import nn
 
 from fairseq_posenc.encodings import encoding_class
 from fairseq_posenc.errors import InputError
@@ -10,7 +15,7 @@ SIZES = ("embed_dim", "attention_heads", "layers", "ffn_embed_dim", "input_dim",
 LENGTHS = ("max_source_positions", "max_target_positions", "tokens_per_sample")
 
 
-def check_layers(args, sides):
+def check_layers(args: Namespace, sides: Sequence[str]) -> None:
     """Sizes must be positive, heads divide the dimensions of their layers, and attention must be this package's."""
     for name in (*(f"{side}_{size}" for side in sides for size in SIZES), *LENGTHS):
         value = getattr(args, name, None)
@@ -35,7 +40,7 @@ def check_layers(args, sides):
         )
 
 
-def check_stock_flags(args, sides):
+def check_stock_flags(args: Namespace, sides: Sequence[str]) -> None:
     """fairseq's own flags for positions must not contradict ``--position-encoding``."""
     for side in sides:
         encoding = getattr(args, f"{side}_position_encoding")
@@ -47,7 +52,7 @@ def check_stock_flags(args, sides):
                 )
 
 
-def check_cache_size(args):
+def check_cache_size(args: Namespace) -> None:
     """A cache may only roll where nothing but the pattern and distances matter."""
     size, name = args.cache_size, args.position_encoding
     if size is None:
@@ -67,7 +72,7 @@ def check_cache_size(args):
         )
 
 
-def check_adaptive(args, words):
+def check_adaptive(args: Namespace, words: int) -> None:
     """Bands of adaptive embeddings must fit the dictionary of ``words`` entries, and each other where they are tied."""
     for flag in ("adaptive_input_cutoff", "adaptive_softmax_cutoff"):
         cutoffs = getattr(args, flag)
@@ -97,7 +102,7 @@ def check_adaptive(args, words):
                 )
 
 
-def check_checkpoint(model, state_dict):
+def check_checkpoint(model: nn.Module, state_dict: dict[str, torch.Tensor]) -> None:
     """The vocabulary of a checkpoint must be that of the data, and all its numbers finite."""
     check_finite(state_dict)
     for side in ("encoder", "decoder"):
@@ -112,7 +117,7 @@ def check_checkpoint(model, state_dict):
             )
 
 
-def check_finite(parameters):
+def check_finite(parameters: Mapping[str, torch.Tensor]) -> None:
     """Raise InputError where one of these tensors holds NaN or infinity, as a training that diverged leaves them."""
     for name, tensor in parameters.items():
         if name.endswith("._float_tensor"):

@@ -1,10 +1,16 @@
 """Transformer decoder that takes its positions from an encoding."""
 
-from fairseq.models.transformer import TransformerDecoderBase
+from collections.abc import Sequence
+from typing import Any, NoReturn
 
-from fairseq_posenc.attention.keys import NO_KEYS
+import torch
+from fairseq.data import Dictionary
+from fairseq.models.transformer import TransformerConfig, TransformerDecoderBase
+from torch import nn
+
+from fairseq_posenc.attention.keys import NO_KEYS, IncrementalState
 from fairseq_posenc.attention.self_attention import CAUSAL, one_pass
-from fairseq_posenc.encodings.base import AFTER_DROPOUT, BEFORE_DROPOUT
+from fairseq_posenc.encodings.base import AFTER_DROPOUT, BEFORE_DROPOUT, PositionEncoding
 from fairseq_posenc.encodings.positions import Positions, find_padding, token_positions
 from fairseq_posenc.models.layers import DecoderLayer, name_dropouts, wrap_layer
 from fairseq_posenc.models.stack import (
@@ -20,16 +26,24 @@ from fairseq_posenc.models.stack import (
 class Decoder(TransformerDecoderBase):
     """fairseq's Transformer decoder with ``encodings`` in place of its position embeddings (see Encoder)."""
 
-    def __init__(self, cfg, dictionary, embed_tokens, encodings, no_encoder_attn=False, output_projection=None):
+    def __init__(
+        self,
+        cfg: TransformerConfig,
+        dictionary: Dictionary,
+        embed_tokens: nn.Module,
+        encodings: Sequence[PositionEncoding | None],
+        no_encoder_attn: bool = False,
+        output_projection: nn.Module | None = None,
+    ) -> None:
         super().__init__(without_stock_positions(cfg), dictionary, embed_tokens, no_encoder_attn, output_projection)
         name_dropouts(self, "TransformerDecoder")
         self.cfg = cfg
         install_encodings(self, encodings)
 
-    def build_decoder_layer(self, cfg, no_encoder_attn=False):
+    def build_decoder_layer(self, cfg: TransformerConfig, no_encoder_attn: bool = False) -> nn.Module:
         return wrap_layer(DecoderLayer(cfg, no_encoder_attn), cfg)
 
-    def forward_embedding(self, tokens, positions):
+    def forward_embedding(self, tokens: torch.Tensor, positions: Positions) -> torch.Tensor:
         """Tokens (B, T) and their Positions -> what layer 1 reads, (B, T, C)."""
         x = self.embed_scale * self.embed_tokens(tokens)
         if self.quant_noise is not None:
@@ -47,13 +61,13 @@ class Decoder(TransformerDecoderBase):
 
     def extract_features(
         self,
-        prev_output_tokens,
-        encoder_out=None,
-        incremental_state=None,
-        full_context_alignment=False,
-        alignment_layer=None,
-        alignment_heads=None,
-    ):
+        prev_output_tokens: torch.Tensor,
+        encoder_out: dict[str, list[Any]] | None = None,
+        incremental_state: IncrementalState | None = None,
+        full_context_alignment: bool = False,
+        alignment_layer: int | None = None,
+        alignment_heads: int | None = None,
+    ) -> tuple[torch.Tensor, dict[str, list[Any]]]:
         """Decode prev_output_tokens (B, T), or with ``incremental_state`` those columns that its cache has not seen.
 
         Step by step that is one column, as in stock fairseq, but it may be a whole prefix too.
@@ -101,7 +115,9 @@ class Decoder(TransformerDecoderBase):
             x = self.project_out_dim(x)
         return x, {"attn": [attention], "inner_states": states}
 
-    def _new_tokens(self, tokens, incremental_state, full_context):
+    def _new_tokens(
+        self, tokens: torch.Tensor, incremental_state: IncrementalState | None, full_context: bool
+    ) -> tuple[torch.Tensor, Positions, torch.Tensor | None]:
         """The columns of ``tokens`` that no cache has seen, their Positions, and the padding that attention must know.
 
         Padding that comes last is hidden by causal attention itself.
@@ -118,13 +134,13 @@ class Decoder(TransformerDecoderBase):
         needed = left_padded or (full_context and padded)
         return tokens[:, first:], positions, padding_mask[:, first:] if needed else None
 
-    def max_positions(self):
+    def max_positions(self) -> int:
         """Longest target sentence, in tokens."""
         return max_positions(self.max_target_positions, self.embed_positions)
 
-    def __prepare_scriptable__(self):
+    def __prepare_scriptable__(self) -> NoReturn:
         refuse_scripting()
 
-    def upgrade_state_dict_named(self, state_dict, name):
+    def upgrade_state_dict_named(self, state_dict: dict[str, torch.Tensor], name: str) -> dict[str, torch.Tensor]:
         drop_stock_tables(state_dict, name, self.embed_positions)
         return super().upgrade_state_dict_named(state_dict, name)

@@ -1,10 +1,16 @@
 """Transformer encoder that takes its positions from an encoding."""
 
-from fairseq.models.transformer import TransformerEncoderBase
+from collections.abc import Sequence
+from typing import Any, NoReturn
+
+import torch
+from fairseq.data import Dictionary
+from fairseq.models.transformer import TransformerConfig, TransformerEncoderBase
+from torch import nn
 
 from fairseq_posenc.attention.self_attention import one_pass
-from fairseq_posenc.encodings.base import AFTER_DROPOUT, BEFORE_DROPOUT
-from fairseq_posenc.encodings.positions import find_padding, token_positions
+from fairseq_posenc.encodings.base import AFTER_DROPOUT, BEFORE_DROPOUT, PositionEncoding
+from fairseq_posenc.encodings.positions import Positions, find_padding, token_positions
 from fairseq_posenc.models.layers import EncoderLayer, name_dropouts, wrap_layer
 from fairseq_posenc.models.stack import (
     drop_stock_tables,
@@ -23,16 +29,25 @@ class Encoder(TransformerEncoderBase):
     fairseq's own name, so that checkpoints interchange.
     """
 
-    def __init__(self, cfg, dictionary, embed_tokens, encodings, return_fc=False):
+    def __init__(
+        self,
+        cfg: TransformerConfig,
+        dictionary: Dictionary,
+        embed_tokens: nn.Embedding,
+        encodings: Sequence[PositionEncoding | None],
+        return_fc: bool = False,
+    ) -> None:
         super().__init__(without_stock_positions(cfg), dictionary, embed_tokens, return_fc)
         name_dropouts(self, "TransformerEncoder")
         self.cfg = cfg
         install_encodings(self, encodings)
 
-    def build_encoder_layer(self, cfg):
+    def build_encoder_layer(self, cfg: TransformerConfig) -> nn.Module:
         return wrap_layer(EncoderLayer(cfg, self.return_fc), cfg)
 
-    def forward_embedding(self, src_tokens, token_embedding=None, positions=None):
+    def forward_embedding(
+        self, src_tokens: torch.Tensor, token_embedding: torch.Tensor | None = None, positions: Positions | None = None
+    ) -> tuple[torch.Tensor, torch.Tensor]:
         """Tokens (B, T) -> what layer 1 reads and the bare scaled embeddings, (B, T, C) each."""
         if positions is None:
             positions = token_positions(src_tokens.eq(self.padding_idx))
@@ -51,7 +66,13 @@ class Encoder(TransformerEncoderBase):
             x = self.embed_positions.embed(x, positions)
         return x, embedded
 
-    def forward(self, src_tokens, src_lengths=None, return_all_hiddens=False, token_embeddings=None):
+    def forward(
+        self,
+        src_tokens: torch.Tensor,
+        src_lengths: torch.Tensor | None = None,
+        return_all_hiddens: bool = False,
+        token_embeddings: torch.Tensor | None = None,
+    ) -> dict[str, list[Any]]:
         """Encode src_tokens (B, T), padded on either side; returns fairseq's dictionary of encoder outputs."""
         padding_mask = src_tokens.eq(self.padding_idx)
         padded, left_padded = find_padding(padding_mask)
@@ -84,13 +105,13 @@ class Encoder(TransformerEncoderBase):
             "src_lengths": [(~padding_mask).sum(dim=1, keepdim=True).int()],
         }
 
-    def max_positions(self):
+    def max_positions(self) -> int:
         """Longest source sentence, in tokens."""
         return max_positions(self.max_source_positions, self.embed_positions)
 
-    def __prepare_scriptable__(self):
+    def __prepare_scriptable__(self) -> NoReturn:
         refuse_scripting()
 
-    def upgrade_state_dict_named(self, state_dict, name):
+    def upgrade_state_dict_named(self, state_dict: dict[str, torch.Tensor], name: str) -> dict[str, torch.Tensor]:
         drop_stock_tables(state_dict, name, self.embed_positions)
         return super().upgrade_state_dict_named(state_dict, name)

@@ -2,7 +2,11 @@
 
 import ast
 import dataclasses
+from argparse import ArgumentParser, Namespace
+from typing import Any
 
+import torch
+from fairseq.data import Dictionary
 from fairseq.dataclass.utils import gen_parser_from_dataclass
 from fairseq.models import register_model, register_model_architecture
 from fairseq.models.transformer import Embedding, TransformerConfig
@@ -14,10 +18,11 @@ from fairseq.models.transformer_lm import (
     transformer_lm_baevski_wiki103,
 )
 from fairseq.modules import AdaptiveInput, CharacterTokenEmbedder
+from torch import nn
 
-from fairseq_posenc.attention.patterns import FULL, attention_pattern
+from fairseq_posenc.attention.patterns import FULL, Pattern, attention_pattern
 from fairseq_posenc.encodings import encoding_class
-from fairseq_posenc.models.architectures import register_architectures
+from fairseq_posenc.models.architectures import Architecture, register_architectures
 from fairseq_posenc.models.checks import (
     check_adaptive,
     check_cache_size,
@@ -33,10 +38,10 @@ from fairseq_posenc.models.stack import build_encodings, self_attentions
 SIDES = ("decoder",)
 
 
-def size(**settings):
+def size(**settings: Any) -> Architecture:
     """A fairseq architecture that sets these where the command line has not."""
 
-    def architecture(args):
+    def architecture(args: Namespace) -> None:
         for name, value in settings.items():
             if getattr(args, name, None) is None:
                 setattr(args, name, value)
@@ -45,7 +50,7 @@ def size(**settings):
     return architecture
 
 
-def transformer(layers, dim, heads, dropout):
+def transformer(layers: int, dim: int, heads: int, dropout: float) -> Architecture:
     """Layers of ``dim`` with feed-forward layers of 4 x ``dim`` and GELU, as all GPT-like models have."""
     return size(
         decoder_layers=layers,
@@ -86,17 +91,17 @@ class PositionEncodingLanguageModel(TransformerLanguageModel):
     """
 
     @classmethod
-    def hub_models(cls):
+    def hub_models(cls) -> dict[str, Any]:
         return {}
 
     @classmethod
-    def add_args(cls, parser):
+    def add_args(cls, parser: ArgumentParser) -> None:
         gen_parser_from_dataclass(parser, TransformerLanguageModelConfig(), delete_default=True)
         add_encoding_flags(parser)
         add_pattern_flags(parser)
 
     @classmethod
-    def build_model(cls, args, task):
+    def build_model(cls, args: Any, task: Any) -> "PositionEncodingLanguageModel":
         args = plain_settings(args)
         base_lm_architecture(args)
         settle_stock_flags(args)
@@ -121,13 +126,19 @@ class PositionEncodingLanguageModel(TransformerLanguageModel):
             decoder.max_target_positions = max(args.max_target_positions, sample_length(task))
         return cls(decoder)
 
-    def load_state_dict(self, state_dict, strict=True, model_cfg=None, args=None):
+    def load_state_dict(
+        self,
+        state_dict: dict[str, torch.Tensor],
+        strict: bool = True,
+        model_cfg: Any = None,
+        args: Namespace | None = None,
+    ) -> Any:
         check_checkpoint(self, state_dict)
         prune_encodings(self, state_dict, model_cfg or args, SIDES)
         return super().load_state_dict(state_dict, strict, model_cfg, args)
 
 
-def settle_stock_flags(args):
+def settle_stock_flags(args: Namespace) -> None:
     """Write fairseq's default of every flag that neither the command line nor the architecture has set."""
     for field in dataclasses.fields(TransformerLanguageModelConfig):
         # A default such as ${task.add_bos_token} belongs to another part of the configuration.
@@ -135,7 +146,7 @@ def settle_stock_flags(args):
             setattr(args, field.name, field.default)
 
 
-def settle_encoding(args):
+def settle_encoding(args: Namespace) -> None:
     """Write the encoding and all its options into ``args``. Raises InputError on bad values."""
     args.position_encoding = encoding_class(getattr(args, "position_encoding", None) or "sinusoidal").name
     args.decoder_position_encoding = args.position_encoding
@@ -143,7 +154,7 @@ def settle_encoding(args):
     settle_options(args, {args.position_encoding})
 
 
-def settle_pattern(args):
+def settle_pattern(args: Namespace) -> Pattern:
     """Write the attention pattern and the size of the cache into ``args``; return the pattern."""
     pattern = attention_pattern(getattr(args, "attention_pattern", None) or FULL)
     args.attention_pattern = str(pattern)
@@ -152,7 +163,7 @@ def settle_pattern(args):
     return pattern
 
 
-def build_embedding(args, dictionary):
+def build_embedding(args: Namespace, dictionary: Dictionary) -> nn.Module:
     """Token embeddings as fairseq's language model has them: a table, adaptive, or of characters."""
     if args.character_embeddings:
         return CharacterTokenEmbedder(
@@ -176,7 +187,7 @@ def build_embedding(args, dictionary):
     return Embedding(len(dictionary), args.decoder_input_dim, dictionary.pad())
 
 
-def sample_length(task):
+def sample_length(task: Any) -> int:
     """The longest sample that ``task`` reads, in tokens; 0 where it does not say."""
     settings = getattr(task, "args", None)
     return getattr(settings, "max_target_positions", None) or getattr(settings, "tokens_per_sample", None) or 0

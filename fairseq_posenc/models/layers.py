@@ -1,8 +1,13 @@
 """fairseq's Transformer layers around our self-attention."""
 
+from collections.abc import Callable
 from functools import partial
+from typing import Any
 
+import torch
 from fairseq.distributed import fsdp_wrap
+from fairseq.models.transformer import TransformerConfig
+from fairseq.models.transformer.transformer_config import EncDecBaseConfig
 from fairseq.modules import FairseqDropout, MultiheadAttention
 from fairseq.modules.transformer_layer import TransformerDecoderLayerBase, TransformerEncoderLayerBase
 from torch import nn
@@ -23,7 +28,7 @@ COPIES = (
 )
 
 
-def name_dropouts(module, name):
+def name_dropouts(module: nn.Module, name: str) -> None:
     """Name the dropouts of ``module`` itself as fairseq's class ``name`` does, for ``--retain-dropout-modules``."""
     for child in module.children():
         if isinstance(child, FairseqDropout):
@@ -33,17 +38,17 @@ def name_dropouts(module, name):
 class EncoderLayer(TransformerEncoderLayerBase):
     """Encoder layer without fairseq's fused inference path, which would silently skip our self-attention."""
 
-    def __init__(self, cfg, return_fc=False):
+    def __init__(self, cfg: TransformerConfig, return_fc: bool = False) -> None:
         super().__init__(cfg, return_fc)
         name_dropouts(self, TransformerEncoderLayerBase.__name__)
         self.can_use_fastpath = False
         for name in COPIES:
             self._parameters.pop(name, None)
 
-    def build_self_attention(self, embed_dim, cfg):
+    def build_self_attention(self, embed_dim: int, cfg: TransformerConfig) -> SelfAttention:
         return build_self_attention(embed_dim, cfg, cfg.encoder)
 
-    def _load_from_state_dict(self, state_dict, prefix, *args):
+    def _load_from_state_dict(self, state_dict: dict[str, torch.Tensor], prefix: str, *args: Any) -> None:
         for name in COPIES:
             state_dict.pop(prefix + name, None)
         nn.Module._load_from_state_dict(self, state_dict, prefix, *args)
@@ -52,15 +57,17 @@ class EncoderLayer(TransformerEncoderLayerBase):
 class DecoderLayer(TransformerDecoderLayerBase):
     """Decoder layer; its cross-attention stays fairseq's own."""
 
-    def __init__(self, cfg, no_encoder_attn=False):
+    def __init__(self, cfg: TransformerConfig, no_encoder_attn: bool = False) -> None:
         super().__init__(cfg, no_encoder_attn)
         name_dropouts(self, TransformerDecoderLayerBase.__name__)
 
-    def build_self_attention(self, embed_dim, cfg, add_bias_kv=False, add_zero_attn=False):
+    def build_self_attention(
+        self, embed_dim: int, cfg: TransformerConfig, add_bias_kv: bool = False, add_zero_attn: bool = False
+    ) -> SelfAttention:
         return build_self_attention(embed_dim, cfg, cfg.decoder)
 
 
-def build_self_attention(embed_dim, cfg, side):
+def build_self_attention(embed_dim: int, cfg: TransformerConfig, side: EncDecBaseConfig) -> SelfAttention:
     """SelfAttention as ``cfg`` and its encoder or decoder part ``side`` say."""
     attention = SelfAttention(
         embed_dim,
@@ -73,14 +80,14 @@ def build_self_attention(embed_dim, cfg, side):
     return attention
 
 
-def wrap_layer(layer, cfg):
+def wrap_layer(layer: EncoderLayer | DecoderLayer, cfg: TransformerConfig) -> nn.Module:
     """Activation checkpointing and sharded data parallelism, as fairseq applies them to its own layers."""
     if cfg.checkpoint_activations:
         checkpoint_activations(layer, cfg.offload_activations)
     return fsdp_wrap(layer, min_num_params=0 if cfg.checkpoint_activations else cfg.min_params_to_wrap)
 
 
-def checkpoint_activations(layer, offload):
+def checkpoint_activations(layer: EncoderLayer | DecoderLayer, offload: bool) -> None:
     """Make ``layer`` keep what it reads only, on the CPU if ``offload``, and compute the rest again when it is needed.
 
     fairseq's own wrapper runs the backward pass of every layer by itself. Parameters that layers share would then be
@@ -92,10 +99,12 @@ def checkpoint_activations(layer, offload):
     layer.forward = partial(_checkpointed, layer.self_attn, layer.precheckpoint_forward, offload)
 
 
-def _checkpointed(attention, forward, offload, x, *args, **options):
+def _checkpointed(
+    attention: SelfAttention, forward: Callable[..., Any], offload: bool, x: torch.Tensor, *args: Any, **options: Any
+) -> Any:
     layers_pass, device = attention.layers_pass, x.device
 
-    def compute(x, *args, **options):
+    def compute(x: torch.Tensor, *args: Any, **options: Any) -> Any:
         # What layers share is built in the forward pass, and may be random.
         with attention.within(layers_pass):
             return forward(x.to(device), *args, **options)

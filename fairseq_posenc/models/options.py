@@ -1,7 +1,9 @@
 """From command-line flags to encodings."""
 
 import argparse
-from argparse import Namespace
+from argparse import ArgumentParser, Namespace
+from collections.abc import Sequence
+from typing import Any
 
 from omegaconf import OmegaConf
 
@@ -11,7 +13,7 @@ from fairseq_posenc.encodings import encoding_class, encoding_names
 from fairseq_posenc.errors import InputError
 
 
-def encoding_name(value):
+def encoding_name(value: str) -> str:
     """argparse type of ``--position-encoding`` and its per-side forms."""
     try:
         return encoding_class(value).name
@@ -19,7 +21,7 @@ def encoding_name(value):
         raise argparse.ArgumentTypeError(str(error)) from None
 
 
-def pattern_name(value):
+def pattern_name(value: str) -> str:
     """argparse type of ``--attention-pattern``."""
     try:
         return str(attention_pattern(value))
@@ -27,7 +29,7 @@ def pattern_name(value):
         raise argparse.ArgumentTypeError(str(error)) from None
 
 
-def add_encoding_flags(parser, sides=()):
+def add_encoding_flags(parser: ArgumentParser, sides: Sequence[str] = ()) -> None:
     """Add ``--position-encoding``, its form for each of ``sides``, and one flag per option of an encoding.
 
     None has a default: what a model uses is settled by ``settle_options``.
@@ -57,7 +59,7 @@ def add_encoding_flags(parser, sides=()):
             )
 
 
-def add_pattern_flags(parser):
+def add_pattern_flags(parser: ArgumentParser) -> None:
     """Add the flags of a language model's attention."""
     parser.add_argument(
         "--attention-pattern",
@@ -73,12 +75,12 @@ def add_pattern_flags(parser):
     )
 
 
-def plain_settings(args):
+def plain_settings(args: Any) -> Namespace:
     """Settings as a Namespace: of Hydra, and in checkpoints of stock fairseq, they are a configuration object."""
     return Namespace(**OmegaConf.to_container(args, enum_to_str=True)) if OmegaConf.is_config(args) else args
 
 
-def settle_options(args, used):
+def settle_options(args: Namespace, used: set[str]) -> None:
     """Write the value of every option of the ``used`` encodings into ``args``, so that checkpoints record them all.
 
     Raises:
@@ -101,13 +103,13 @@ def settle_options(args, used):
                 option.check(given)
 
 
-def constructor_options(args, name):
+def constructor_options(args: Any, name: str) -> dict[str, Any]:
     """Constructor arguments of an encoding, read from settled ``args``."""
     options = encoding_class(name).constructor_options().items()
     return {argument: getattr(args, option.attribute) for argument, option in options}
 
 
-def encoding_scope(args, name):
+def encoding_scope(args: Any, name: str) -> str:
     """What one instance of an encoding serves (see encodings/options.py), read from settled ``args``."""
     options = encoding_class(name).options().items()
     return encoding_class(name).scope({argument: getattr(args, option.attribute) for argument, option in options})

@@ -3,13 +3,20 @@
 fairseq leaves out and renumbers the parameters under ``layers``. Encodings of single layers lie beside them.
 """
 
+from argparse import Namespace
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+from torch import nn
+
 from fairseq_posenc.encodings import encoding_class
 from fairseq_posenc.encodings.options import FIRST
 from fairseq_posenc.errors import InputError
 from fairseq_posenc.models.options import encoding_scope
 
 
-def settle_layers_to_keep(args, side):
+def settle_layers_to_keep(args: Namespace, side: str) -> list[int] | None:
     """Write ``--SIDE-layers-to-keep`` into ``args`` as numbers with commas between them, the form that fairseq reads.
 
     Returns:
@@ -34,7 +41,7 @@ def settle_layers_to_keep(args, side):
     return kept
 
 
-def drop_encodings_of_pruned_layers(args, sides):
+def drop_encodings_of_pruned_layers(args: Namespace, sides: Sequence[str]) -> None:
     """A side that loses the only layer its encoding acts in has none: write that into settled ``args``."""
     for side in sides:
         kept, name = settle_layers_to_keep(args, side), getattr(args, f"{side}_position_encoding")
@@ -45,19 +52,21 @@ def drop_encodings_of_pruned_layers(args, sides):
                     setattr(args, option.attribute, None)
 
 
-def prune_encodings(model, state_dict, model_cfg, sides):
+def prune_encodings(
+    model: nn.Module, state_dict: dict[str, torch.Tensor], model_cfg: Any, sides: Sequence[str]
+) -> None:
     """Leave out and renumber the encodings of layers in ``state_dict``, in place, as fairseq does with the layers."""
     # The model is built already, so ``model_cfg`` has the number of layers that are left.
     kept = {side: getattr(model_cfg, f"{side}_layers_to_keep", None) for side in sides}
     if not any(kept.values()):
         return
-    for side in sides:
+    for side, numbers in kept.items():
         stack = getattr(model, side)
-        if not kept[side]:
+        if not numbers:
             # With one side alone fairseq would drop every layer of the other one.
             setattr(model_cfg, f"{side}_layers_to_keep", ",".join(map(str, range(stack.num_layers))))
             continue
-        layers = sorted(map(int, kept[side].split(",")))
+        layers = sorted(map(int, numbers.split(",")))
         first, later = f"{side}.embed_positions.", f"{side}.later_positions."
         own = {name: state_dict.pop(name) for name in list(state_dict) if name.startswith((first, later))}
         if not any(name.startswith(later) for name in own):

@@ -1,24 +1,29 @@
 """What the encoder and the decoder do alike with their encoding."""
 
 import copy
+from collections.abc import Sequence
+from typing import NoReturn
 
+import torch
+from fairseq.models.transformer import TransformerConfig, TransformerDecoderBase, TransformerEncoderBase
 from torch import nn
 
-from fairseq_posenc.encodings import Stack, encoding_class
+from fairseq_posenc.attention.self_attention import SelfAttention
+from fairseq_posenc.encodings import PositionEncoding, Stack, encoding_class
 from fairseq_posenc.encodings.options import FIRST, LAYER
 from fairseq_posenc.encodings.sinusoidal import Sinusoidal
 from fairseq_posenc.errors import InputError
 from fairseq_posenc.models.options import constructor_options, encoding_scope
 
 
-def without_stock_positions(cfg):
+def without_stock_positions(cfg: TransformerConfig) -> TransformerConfig:
     """A copy of ``cfg`` for fairseq's constructors, which then build no position embeddings of their own."""
     cfg = copy.copy(cfg)
     cfg.no_token_positional_embeddings = True
     return cfg
 
 
-def build_encodings(cfg, side, padding_idx):
+def build_encodings(cfg: TransformerConfig, side: str, padding_idx: int) -> list[PositionEncoding | None]:
     """The encodings of one side ("encoder" or "decoder"), one a layer (see install_encodings), as ``cfg`` says."""
     part = getattr(cfg, side)
     encoding = encoding_class(getattr(cfg, f"{side}_position_encoding"))
@@ -33,7 +38,9 @@ def build_encodings(cfg, side, padding_idx):
     return [first] + later * ([None] if scope == FIRST else [first])
 
 
-def install_encodings(stack, encodings):
+def install_encodings(
+    stack: TransformerEncoderBase | TransformerDecoderBase, encodings: Sequence[PositionEncoding | None]
+) -> None:
     """Give an encoder or decoder its encodings, one a layer: each layer's self-attention gets its own where it acts.
 
     ``encodings`` holds the same object where layers share it, and None for layers without. The first one also acts on
@@ -41,18 +48,17 @@ def install_encodings(stack, encodings):
     """
     stack.embed_positions = encodings[0]
     stack.later_positions = nn.ModuleList(e for e in encodings[1:] if e is not None and e is not encodings[0])
-    if encodings[0].acts_on_attention():
-        for attention, encoding in zip(self_attentions(stack), encodings):
-            attention.attach(encoding)
+    for attention, encoding in zip(self_attentions(stack), encodings):
+        attention.attach(encoding if encoding is not None and encoding.acts_on_attention() else None)
 
 
-def self_attentions(stack):
+def self_attentions(stack: TransformerEncoderBase | TransformerDecoderBase) -> list[SelfAttention]:
     """The self-attention of every layer, in order."""
     # Not by iteration over the layers: with layerdrop that leaves out some at random.
     return [layer.self_attn for layer in stack.layers.children()]
 
 
-def drop_stock_tables(state_dict, name, encoding):
+def drop_stock_tables(state_dict: dict[str, torch.Tensor], name: str, encoding: PositionEncoding) -> None:
     """Remove the sinusoid buffers that stock checkpoints hold: ours computes its table.
 
     They stay in the way of every other encoding on purpose: a model trained with sinusoids must not load as one.
@@ -62,7 +68,7 @@ def drop_stock_tables(state_dict, name, encoding):
             state_dict.pop(f"{name}.embed_positions.{buffer}", None)
 
 
-def refuse_scripting():
+def refuse_scripting() -> NoReturn:
     """What torch.jit.script asks of a module first; its compiler would end in many lines."""
     raise InputError(
         "models with --position-encoding cannot be compiled by TorchScript, which PyTorch has deprecated; use "
@@ -70,6 +76,6 @@ def refuse_scripting():
     )
 
 
-def max_positions(stock_limit, encoding):
+def max_positions(stock_limit: int, encoding: PositionEncoding) -> int:
     """The longest sentence: fairseq's limit, or that of the encoding where it is shorter."""
     return stock_limit if encoding.max_positions is None else min(stock_limit, encoding.max_positions)

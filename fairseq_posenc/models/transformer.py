@@ -1,13 +1,19 @@
 """The encoder-decoder model ``transformer_posenc`` and its architectures, one for each encoding and size."""
 
+from argparse import ArgumentParser, Namespace
+from typing import Any
+
+import torch
+from fairseq.data import Dictionary
 from fairseq.models import register_model, register_model_architecture
-from fairseq.models.transformer import TransformerModel
+from fairseq.models.transformer import TransformerConfig, TransformerModel
 from fairseq.models.transformer.transformer_legacy import (
     base_architecture,
     transformer_iwslt_de_en,
     transformer_wmt_en_de,
     transformer_wmt_en_de_big,
 )
+from torch import nn
 
 from fairseq_posenc.encodings import encoding_class
 from fairseq_posenc.encodings.options import MODEL
@@ -40,23 +46,23 @@ class PositionEncodingTransformer(TransformerModel):
     stock fairseq's ``transformer_align`` (Garg et al. 2019).
     """
 
-    def __init__(self, args, encoder, decoder):
+    def __init__(self, args: TransformerConfig, encoder: Encoder, decoder: Decoder) -> None:
         super().__init__(args, encoder, decoder)
         self.alignment_layer, self.alignment_heads = args.alignment_layer, args.alignment_heads
         self.full_context_alignment = args.full_context_alignment
 
     @classmethod
-    def hub_models(cls):
+    def hub_models(cls) -> dict[str, Any]:
         return {}
 
     @classmethod
-    def add_args(cls, parser):
+    def add_args(cls, parser: ArgumentParser) -> None:
         super().add_args(parser)
         add_encoding_flags(parser, sides=SIDES)
         add_alignment_flags(parser)
 
     @classmethod
-    def build_model(cls, args, task):
+    def build_model(cls, args: Any, task: Any) -> "PositionEncodingTransformer":
         args = plain_settings(args)
         base_architecture(args)
         settle_encodings(args)
@@ -78,24 +84,24 @@ class PositionEncodingTransformer(TransformerModel):
         return model
 
     @classmethod
-    def build_encoder(cls, cfg, src_dict, embed_tokens):
-        return Encoder(cfg, src_dict, embed_tokens, build_encodings(cfg, "encoder", embed_tokens.padding_idx))
+    def build_encoder(cls, cfg: TransformerConfig, src_dict: Dictionary, embed_tokens: nn.Embedding) -> Encoder:
+        return Encoder(cfg, src_dict, embed_tokens, build_encodings(cfg, "encoder", src_dict.pad()))
 
     @classmethod
-    def build_decoder(cls, cfg, tgt_dict, embed_tokens):
-        encodings = build_encodings(cfg, "decoder", embed_tokens.padding_idx)
+    def build_decoder(cls, cfg: TransformerConfig, tgt_dict: Dictionary, embed_tokens: nn.Embedding) -> Decoder:
+        encodings = build_encodings(cfg, "decoder", tgt_dict.pad())
         return Decoder(cfg, tgt_dict, embed_tokens, encodings, no_encoder_attn=cfg.no_cross_attention)
 
     def forward(
         self,
-        src_tokens,
-        src_lengths,
-        prev_output_tokens,
-        return_all_hiddens=True,
-        features_only=False,
-        alignment_layer=None,
-        alignment_heads=None,
-    ):
+        src_tokens: torch.Tensor,
+        src_lengths: torch.Tensor | None,
+        prev_output_tokens: torch.Tensor,
+        return_all_hiddens: bool = True,
+        features_only: bool = False,
+        alignment_layer: int | None = None,
+        alignment_heads: int | None = None,
+    ) -> tuple[torch.Tensor, dict[str, list[Any]]]:
         """Logits (B, T, V), or features (B, T, C), and a dictionary with the attention over the source (see Decoder).
 
         ``alignment_layer`` and ``alignment_heads`` go before those of the flags.
@@ -120,13 +126,19 @@ class PositionEncodingTransformer(TransformerModel):
             extra["attn"] = aligned["attn"]
         return x, extra
 
-    def load_state_dict(self, state_dict, strict=True, model_cfg=None, args=None):
+    def load_state_dict(
+        self,
+        state_dict: dict[str, torch.Tensor],
+        strict: bool = True,
+        model_cfg: Any = None,
+        args: Namespace | None = None,
+    ) -> Any:
         check_checkpoint(self, state_dict)
         prune_encodings(self, state_dict, model_cfg or args, SIDES)
         return super().load_state_dict(state_dict, strict, model_cfg, args)
 
 
-def add_alignment_flags(parser):
+def add_alignment_flags(parser: ArgumentParser) -> None:
     """The flags of fairseq's transformer_align."""
     parser.add_argument(
         "--alignment-layer",
@@ -148,7 +160,7 @@ def add_alignment_flags(parser):
     )
 
 
-def settle_alignment(args):
+def settle_alignment(args: Namespace) -> None:
     """Write the settings of alignments into ``args``. Raises InputError for layers or heads that are not there."""
     for name in ("alignment_layer", "alignment_heads", "full_context_alignment"):
         setattr(args, name, getattr(args, name, None))
@@ -165,7 +177,7 @@ def settle_alignment(args):
             )
 
 
-def settle_encodings(args):
+def settle_encodings(args: Namespace) -> None:
     """Write both sides' encodings and all their options into ``args``. Raises InputError on bad values."""
     args.position_encoding = getattr(args, "position_encoding", None) or "sinusoidal"
     for side in ("encoder_position_encoding", "decoder_position_encoding"):
@@ -174,7 +186,7 @@ def settle_encodings(args):
     settle_options(args, {args.encoder_position_encoding, args.decoder_position_encoding})
 
 
-def shares_encoding(args):
+def shares_encoding(args: Namespace) -> bool:
     """Whether encoder and decoder hold one and the same encoding."""
     name = args.encoder_position_encoding
     return name == args.decoder_position_encoding and encoding_scope(args, name) == MODEL
