@@ -1,7 +1,7 @@
 """WMT14's text for one language pair, out of the archives in a folder.
 
-Writes OUTPUT/{train,valid,test}.LANGUAGE, one sentence per line; OUTPUT/test-sacrebleu.lines, the places (from 1) in the
-test set of the sentences of sacreBLEU's "wmt14"; and OUTPUT/counts.json with the number of sentences of each part.
+Writes OUTPUT/{train,valid,test}.LANGUAGE, one sentence per line; OUTPUT/test-sacrebleu.lines, the places (from 1) in
+the test set of the sentences of sacreBLEU's "wmt14"; and OUTPUT/counts.json, the number of sentences of each part.
 """
 
 import argparse
