@@ -6,16 +6,15 @@ OUTPUT.json, OUTPUT.md and OUTPUT.tsv, the paper's numbers beside ours and marke
 
 import argparse
 import json
-import statistics
 from pathlib import Path
 
-from examples.common import grid
 from examples.common.command_line import positive, run_main
+from examples.common.files import write_texts
 from examples.common.training_log import training_facts
 from examples.lm import length_table_text
 from fairseq_posenc.errors import InputError
-from fairseq_posenc.plots.rows import read_tsv
 from fairseq_posenc.provenance import check_json_target, provenance, write_json
+from fairseq_posenc.tables import groups, mean_and_deviation, read_tsv
 
 #: The measure that a table shows, by the kind of its result.
 MEASURES = {"extrapolation": "perplexity", "resolution": "resolution", "receptive-field": "erf"}
@@ -37,18 +36,14 @@ def numbers(record):
     if record["kind"] == "extrapolation":
         kept = ("name", "pattern", "length", "seeds", "deviation", "p", "mark")
         return [{**{key: row[key] for key in kept}, "value": row["perplexity"]} for row in record["summary"]]
-    measure, seeds = MEASURES[record["kind"]], {}
-    for cell in record["cells"]:
-        seeds.setdefault((cell["name"], cell["pattern"], cell["length"]), []).append(cell)
-    found = []
-    for (name, pattern, length), cells in seeds.items():
-        values = [cell[measure] for cell in cells]
-        deviation = statistics.stdev(values) if len(values) > 1 else None
-        number = {"value": statistics.fmean(values), "deviation": deviation, "p": None, "mark": ""}
+    measure, found = MEASURES[record["kind"]], []
+    for (name, pattern, length), cells in groups(record["cells"], "name", "pattern", "length").items():
+        mean, deviation = mean_and_deviation([cell[measure] for cell in cells])
+        number = {"value": mean, "deviation": deviation, "p": None, "mark": ""}
         if "theoretical" in cells[0]:
             number["bound"] = cells[0]["theoretical"]
         if "mean_of_heads" in cells[0]:
-            number["mean_of_heads"] = statistics.fmean(cell["mean_of_heads"] for cell in cells)
+            number["mean_of_heads"], _ = mean_and_deviation([cell["mean_of_heads"] for cell in cells])
         found.append({"name": name, "pattern": pattern, "length": length, "seeds": len(cells), **number})
     return found
 
@@ -177,8 +172,8 @@ def main(argv=None):
     check_json_target(f"{args.output}.json")
     record = collect(args)
     write_json(f"{args.output}.json", record)
-    grid.write(args.output, md=length_table_text.markdown(record), tsv=length_table_text.tsv(record))
-    print(length_table_text.plain(record))
+    write_texts(args.output, md=length_table_text.as_markdown(record), tsv=length_table_text.as_tsv(record))
+    print(length_table_text.as_plain(record))
 
 
 if __name__ == "__main__":

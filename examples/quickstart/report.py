@@ -3,11 +3,11 @@
 import hashlib
 import json
 
-from examples.common import grid
 from examples.common.training_log import records, training_facts
 from examples.common.translation import SPLITS
 from fairseq_posenc.provenance import provenance, write_json
 from fairseq_posenc.scoring.generate_output import parse_generate_output
+from fairseq_posenc.tables import aligned, markdown
 
 SAMPLES = 6
 COLUMNS = ("system", "BLEU", "chrF++", "parameters", "words/s", "minutes", "p (BLEU)", "p (chrF++)")
@@ -96,9 +96,9 @@ def cells(record):
     return rows
 
 
-def text_table(record):
+def as_plain(record):
     """The table for the terminal, with the signatures and what p means."""
-    lines = grid.aligned(cells(record))
+    lines = aligned(cells(record))
     lines += ["", *(f"{kind}: {signature}" for kind, signature in record["signatures"].items())]
     lines.append("words/s: target words per second of training, median of the epochs; minutes: of training")
     if record["baseline"]:
@@ -106,9 +106,9 @@ def text_table(record):
     return "\n".join(lines)
 
 
-def markdown(record):
+def as_markdown(record):
     """The table and the samples as Markdown."""
-    lines = grid.markdown(cells(record))
+    lines = markdown(cells(record))
     lines += ["", *(f"{kind}: `{signature}`" for kind, signature in record["signatures"].items())]
     for sample in record["samples"]:
         lines += ["", f"Test sentence {sample['line']}:", ""]
@@ -119,4 +119,4 @@ def markdown(record):
 def write(record, folder):
     """Write results.json and results.md."""
     write_json(folder / "results.json", record)
-    (folder / "results.md").write_text(markdown(record), encoding="utf-8")
+    (folder / "results.md").write_text(as_markdown(record), encoding="utf-8")

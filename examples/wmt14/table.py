@@ -7,11 +7,11 @@ baseline by paired bootstrap) is that of the seed that shows least.
 
 import argparse
 import json
-import statistics
 from pathlib import Path
 
-from examples.common import grid, moses
+from examples.common import moses
 from examples.common.command_line import positive, run_main
+from examples.common.files import write_texts
 from examples.common.training_log import training_facts
 from examples.common.variables import read_table
 from examples.wmt14 import table_text
@@ -26,6 +26,7 @@ from fairseq_posenc.scoring.tokenized_bleu import (
     tokenized_bleu_metric,
     tokenized_signature,
 )
+from fairseq_posenc.tables import mean_and_deviation
 
 AVERAGED = ("bleu", "chrf++", "tokenized_bleu", "official_bleu", "words_per_second", "training_minutes")
 
@@ -90,8 +91,7 @@ def summary(name, trainings, baselines):
     for key in AVERAGED:
         values = [training[key] for training in trainings if key in training]
         if values:
-            row[key] = statistics.mean(values)
-            row[f"{key}_deviation"] = statistics.stdev(values) if len(values) > 1 else None
+            row[key], row[f"{key}_deviation"] = mean_and_deviation(values)
     for metric in ("bleu", "chrf++"):
         signs = [
             mark(mine[metric] - theirs[metric], mine["p_values"][metric])
@@ -170,8 +170,8 @@ def main(argv=None):
     check_json_target(f"{args.output}.json")
     record = collect(args)
     write_json(f"{args.output}.json", record)
-    grid.write(args.output, md=table_text.markdown(record), tsv=table_text.tsv(record))
-    print(table_text.plain(record))
+    write_texts(args.output, md=table_text.as_markdown(record), tsv=table_text.as_tsv(record))
+    print(table_text.as_plain(record))
 
 
 if __name__ == "__main__":

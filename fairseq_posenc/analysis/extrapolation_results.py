@@ -7,12 +7,12 @@ from pathlib import Path
 
 from fairseq_posenc.errors import InputError
 from fairseq_posenc.provenance import provenance, write_json
+from fairseq_posenc.tables import BETTER, WORSE, mean_and_deviation
 
 #: What the file says it holds; pieces by position have a figure of their own.
 KIND, BY_POSITION = "extrapolation", "by-position"
-#: Level of the paired two-sided t-test (Chi et al. 2023, Table 3), and its marks.
+#: Level of the paired two-sided t-test (Chi et al. 2023, Table 3).
 ALPHA = 0.05
-BETTER, WORSE = "†", "*"
 #: What may change from run to run: where the text lies, which its hash tells better.
 ELSEWHERE = ("data", "subset")
 
@@ -144,13 +144,14 @@ def summary(cells, baseline):
     rows = []
     for (name, pattern, length), by_seed in groups.items():
         finite = None not in by_seed.values()
+        mean, deviation = mean_and_deviation(by_seed.values()) if finite else (None, None)
         row = {
             "name": name,
             "pattern": pattern,
             "length": length,
             "seeds": len(by_seed),
-            "perplexity": statistics.fmean(by_seed.values()) if finite else None,
-            "deviation": statistics.stdev(by_seed.values()) if finite and len(by_seed) > 1 else None,
+            "perplexity": mean,
+            "deviation": deviation,
         }
         reference = groups.get((baseline, first_pattern, length), {})
         compared = finite and (name, pattern) != (baseline, first_pattern) and None not in reference.values()

@@ -10,6 +10,7 @@ from fairseq_posenc.analysis.attention_scores import attention_scores
 from fairseq_posenc.analysis.curves import thinned
 from fairseq_posenc.analysis.extrapolation_protocols import LastToken
 from fairseq_posenc.attention.patterns import Blockwise, Window
+from fairseq_posenc.tables import aligned, shown
 
 #: The share of the gradient that the empirical receptive field holds.
 SHARE = 0.99
@@ -147,14 +148,11 @@ def draw_segments(count, seed, tokens, lengths):
 
 def text_table(cells):
     """A line a checkpoint, pattern and length."""
-    lines = [
-        f"{'system':<24} {'pattern':<14} {'length':>7} {'erf':>7} {'of segments':>16} {'bound':>7}  attention distance"
-    ]
+    rows = [["system", "pattern", "length", "erf", "of segments", "bound", "attention distance"]]
     for cell in cells:
         segments = cell["erf_of_segments"]
-        own = f"{segments['mean']:.1f} ± {segments['deviation']:.1f}"
-        system = f"{cell['name']:<24} {cell['pattern']:<14}"
-        bound = "" if cell["theoretical"] is None else cell["theoretical"]
+        own = shown(segments["mean"], "{:.1f}", segments["deviation"])
         layers = " ".join(f"{distance:.1f}" for distance in cell["attention_distance"]["by_layer"])
-        lines.append(f"{system} {cell['length']:>7} {cell['erf']:>7} {own:>16} {bound:>7}  {layers}")
-    return "\n".join(lines)
+        numbers = [str(cell["length"]), str(cell["erf"]), own, shown(cell["theoretical"], "{}"), layers]
+        rows.append([cell["name"], cell["pattern"], *numbers])
+    return "\n".join(aligned(rows, left=2))

@@ -20,6 +20,7 @@ from fairseq_posenc.cli.lists import words
 from fairseq_posenc.encodings import encoding_class, encoding_names
 from fairseq_posenc.errors import InputError
 from fairseq_posenc.provenance import check_json_target, provenance, write_json
+from fairseq_posenc.tables import aligned
 
 MEASURES = ("training", "generation", "forward", "memory")
 TASKS = ("translation", "language_modeling")
@@ -106,15 +107,13 @@ def run(args):
 
 def table(systems, times, memory):
     """One line a system: tokens per second and relative time of each measure, then peak memory."""
-    header = f"{'system':<18}" + "".join(f" {measure + ' tok/s':>16} {'time':>7}" for measure in times)
-    if memory is not None:
-        header += f" {'memory':>9} {'':>7}"
-    lines = [header]
+    header = ["system"] + [title for measure in times for title in (f"{measure} tok/s", "time")]
+    rows = [header if memory is None else [*header, "memory", ""]]
     for name in systems:
-        line = f"{name:<18}"
+        row = [name]
         for measured in times.values():
-            line += f" {measured[name]['tokens_per_second']:>16.0f} {measured[name]['ratio_to_stock']:>6.3f}x"
+            row += [f"{measured[name]['tokens_per_second']:.0f}", f"{measured[name]['ratio_to_stock']:.3f}x"]
         if memory is not None:
-            line += f" {memory[name] / 2**30:>5.2f} GiB {memory[name] / memory['stock']:>6.3f}x"
-        lines.append(line)
-    return "\n".join(lines)
+            row += [f"{memory[name] / 2**30:.2f} GiB", f"{memory[name] / memory['stock']:.3f}x"]
+        rows.append(row)
+    return "\n".join(aligned(rows))

@@ -1,7 +1,7 @@
 """Time and memory of systems as bars, from ``fairseq-posenc bench``: Figure 2 and Table 3 of Zhang et al. (2023)."""
 
-from fairseq_posenc.plots.rows import groups
 from fairseq_posenc.plots.style import line_styles, name_result, panels, styled
+from fairseq_posenc.tables import groups
 
 COLUMNS = {"measure": str, "system": str, "value": float, "low": float, "high": float, "unit": str}
 REQUIRED = ("measure", "system", "value", "unit")

@@ -4,8 +4,8 @@ import re
 from statistics import mean
 
 from fairseq_posenc.errors import InputError
-from fairseq_posenc.plots.rows import groups
 from fairseq_posenc.plots.style import line_styles, name_result, panels, styled
+from fairseq_posenc.tables import groups
 
 COLUMNS = {"pair": str, "kernel_dim": int, "bleu": float}
 REQUIRED = ("pair", "kernel_dim", "bleu")

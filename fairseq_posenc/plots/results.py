@@ -16,7 +16,7 @@ from fairseq_posenc.plots import (
     receptive_field,
     resolution,
 )
-from fairseq_posenc.plots.rows import read_tsv, typed
+from fairseq_posenc.tables import read_tsv, typed
 
 # Kind -> module with COLUMNS, REQUIRED, draw({label: rows}) and, where JSON files hold that kind, rows(record).
 # A TSV file is of the first kind whose columns it has.

@@ -4,8 +4,8 @@ import os
 from pathlib import Path
 
 from fairseq_posenc.errors import InputError
-from fairseq_posenc.plots.rows import rows_to_tsv
 from fairseq_posenc.plots.style import save_image
+from fairseq_posenc.tables import tsv
 
 FORMS = ("tsv", "png", "pdf")
 LONGEST_NAME = 255
@@ -48,7 +48,7 @@ def save_figure(stem, figure, rows):
         for path, form in zip(partial, FORMS):
             with open(path, "wb") as file:
                 if form == "tsv":
-                    file.write(rows_to_tsv(rows).encode())
+                    file.write(tsv(rows).encode())
                 else:
                     save_image(figure, file, form)
         for path, target in zip(partial, outputs(stem)):

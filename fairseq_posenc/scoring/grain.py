@@ -7,6 +7,7 @@ from tqdm import tqdm
 from fairseq_posenc.errors import InputError
 from fairseq_posenc.scoring import metrics
 from fairseq_posenc.scoring.systems import notes_on, read_references, read_systems
+from fairseq_posenc.tables import aligned
 
 # The panels (a), (b) and (c) of Figure 4: chrF with character n-grams up to n, chrF with word n-grams up to n, BLEU.
 CHARACTER_ORDERS = range(1, 31)
@@ -98,8 +99,4 @@ def text_table(result):
         for point in points:
             gaps = [f"{point['gaps'][name]:+.2f}" for name in others]
             rows.append([grain, str(point["n"]), f"{point['scores'][result['baseline']]:.2f}", *gaps])
-    widths = [max(map(len, column)) for column in zip(*rows)]
-    return "\n".join(
-        "  ".join([row[0].ljust(widths[0]), *(cell.rjust(width) for cell, width in zip(row[1:], widths[1:]))])
-        for row in rows
-    )
+    return "\n".join(aligned(rows))

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from examples.common import grid, training_log
+from examples.common import training_log
 from examples.wmt14 import table, table_text
 from fairseq_posenc.errors import InputError
 from tests.support.recipes import WMT14
@@ -189,9 +189,3 @@ def test_missing_scores_are_one_line(home, tmp_path):
             [str(home), str(rows), str(tmp_path / "table1"), "--pairs", "en-de", "--size", "base", "--seeds", "1", "2"]
         )
     assert not (tmp_path / "table1.json").exists()
-
-
-def test_a_grid_as_text():
-    rows = [["system", "BLEU"], ["none", "7.1"], ["sinusoidal", "27.48"]]
-    assert grid.aligned(rows) == ["system       BLEU", "none          7.1", "sinusoidal  27.48"]
-    assert grid.markdown(rows) == ["| system | BLEU |", "| --- | ---: |", "| none | 7.1 |", "| sinusoidal | 27.48 |"]
