@@ -4,16 +4,13 @@ Reads what extrapolate, resolution or receptive-field wrote for each text, and t
 OUTPUT.json, OUTPUT.md and OUTPUT.tsv, the paper's numbers beside ours and marked as the paper's.
 """
 
-import argparse
 import json
-from pathlib import Path
 
 from examples.common.command_line import positive, run_main
-from examples.common.files import write_texts
-from examples.common.training_log import training_facts
+from examples.common.tables import table_parser, trained, write_table
 from examples.lm import length_table_text
 from fairseq_posenc.errors import InputError
-from fairseq_posenc.provenance import check_json_target, provenance, write_json
+from fairseq_posenc.provenance import provenance
 from fairseq_posenc.tables import groups, mean_and_deviation, read_tsv
 
 #: The measure that a table shows, by the kind of its result.
@@ -137,16 +134,11 @@ def collect(args):
 def training(args, system, seed):
     """Facts of one training, with its command."""
     folder = args.home / args.settings / system / f"seed{seed}"
-    command = (folder / "command").read_text(encoding="utf-8").strip()
-    # Where the folder of results lies does not matter.
-    command = command.replace(str(args.home), f"$WORK/{args.home.parent.name}/{args.home.name}")
-    return {"seed": seed, "command": command, **training_facts(folder / "train.log")}
+    return trained(folder, seed, args.home, f"{args.home.parent.name}/{args.home.name}")
 
 
 def parse(argv):
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("home", type=Path, help="folder of the corpus: $WORK/$SCALE/CORPUS")
-    parser.add_argument("output", type=Path, help="of the table, without ending")
+    parser = table_parser(__doc__, home="folder of the corpus: $WORK/$SCALE/CORPUS")
     parser.add_argument("--settings", required=True, metavar="PAPER-SIZE", help="folder of the systems")
     parser.add_argument(
         "--row",
@@ -161,19 +153,13 @@ def parse(argv):
     )
     parser.add_argument("--training-length", type=positive, required=True, metavar="N")
     parser.add_argument("--paper-training-length", type=positive, required=True, metavar="N")
-    parser.add_argument("--seeds", nargs="+", type=positive, default=[1])
-    parser.add_argument("--paper", type=Path, help="TSV with the paper's numbers")
     parser.add_argument("--command", required=True, help="the command to record")
     return parser.parse_args(argv)
 
 
 def main(argv=None):
     args = parse(argv)
-    check_json_target(f"{args.output}.json")
-    record = collect(args)
-    write_json(f"{args.output}.json", record)
-    write_texts(args.output, md=length_table_text.as_markdown(record), tsv=length_table_text.as_tsv(record))
-    print(length_table_text.as_plain(record))
+    write_table(args.output, lambda: collect(args), length_table_text)
 
 
 if __name__ == "__main__":

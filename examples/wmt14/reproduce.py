@@ -110,7 +110,7 @@ class Result:
                 plan.append(self.score(name, pair, seed))
                 scores += plan[-1].outputs
         words = python(
-            "examples.wmt14.table", self.settings.home, self.file, self.folder / name, "--pairs", *self.pairs
+            "examples.wmt14.table", self.settings.home, self.folder / name, "--rows", self.file, "--pairs", *self.pairs
         )
         words += ["--size", self.size, "--seeds", *self.seeds, "--set", self.part, "--only", *self.names]
         words += ["--paper", self.paper] if self.paper else []

@@ -5,18 +5,16 @@ OUTPUT.tsv and OUTPUT.md. With several seeds a figure is their mean; its mark (+
 baseline by paired bootstrap) is that of the seed that shows least.
 """
 
-import argparse
 import json
 from pathlib import Path
 
 from examples.common import moses
-from examples.common.command_line import positive, run_main
-from examples.common.files import write_texts
-from examples.common.training_log import training_facts
+from examples.common.command_line import run_main
+from examples.common.tables import table_parser, trained, write_table
 from examples.common.variables import read_table
 from examples.wmt14 import table_text
 from fairseq_posenc.errors import InputError
-from fairseq_posenc.provenance import check_json_target, provenance, write_json
+from fairseq_posenc.provenance import provenance
 from fairseq_posenc.scoring import metrics
 from fairseq_posenc.scoring.generate_output import parse_generate_output
 from fairseq_posenc.scoring.significance import LEVELS, mark
@@ -68,7 +66,7 @@ class Pair:
         folder = self.folder / self.args.size / name / f"seed{seed}"
         log = folder / ("generate.log" if self.args.set == "test" else f"generate-{self.args.set}.log")
         output = parse_generate_output(read_lines(log), log)
-        row = {"seed": seed, **{metric: rows[name][metric] for metric in ("bleu", "chrf++")}}
+        row = {metric: rows[name][metric] for metric in ("bleu", "chrf++")}
         row["tokenized_bleu"] = tokenized_bleu(self.tokenized, output.hypotheses)
         if self.official:
             row["official_bleu"] = metrics.score(
@@ -76,13 +74,7 @@ class Pair:
             )
         row["p_values"] = (significance or {"p_values": {}})["p_values"].get(name)
         row["baseline"] = significance["baseline"] if significance else None
-        row["command"] = relative((folder / "command").read_text(encoding="utf-8").strip(), self.args.home)
-        return {**row, **training_facts(folder / "train.log")}
-
-
-def relative(command, home):
-    """A command with the folder of results by a name: where it lay does not matter."""
-    return command.replace(str(home), "$WORK/" + home.name)
+        return {**row, **trained(folder, seed, self.args.home, self.args.home.name)}
 
 
 def summary(name, trainings, baselines):
@@ -151,27 +143,19 @@ def collect(args):
 
 
 def parse(argv):
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("home", type=Path, help="folder of the scale: $WORK/$SCALE")
-    parser.add_argument("rows", type=Path, help="TSV with name, encoding, options")
-    parser.add_argument("output", type=Path, help="of the results, without ending")
+    parser = table_parser(__doc__, home="folder of the scale: $WORK/$SCALE")
+    parser.add_argument("--rows", type=Path, required=True, help="TSV with name, encoding, options")
     parser.add_argument("--pairs", nargs="+", required=True)
     parser.add_argument("--size", choices=("base", "big"), required=True)
-    parser.add_argument("--seeds", nargs="+", type=positive, default=[1])
     parser.add_argument("--set", choices=("test", "valid"), default="test")
     parser.add_argument("--only", nargs="+", help="names of rows (default: all)")
-    parser.add_argument("--paper", type=Path, help="TSV with the paper's figures")
     parser.add_argument("--command", help="the command to record (default: this one)")
     return parser.parse_args(argv)
 
 
 def main(argv=None):
     args = parse(argv)
-    check_json_target(f"{args.output}.json")
-    record = collect(args)
-    write_json(f"{args.output}.json", record)
-    write_texts(args.output, md=table_text.as_markdown(record), tsv=table_text.as_tsv(record))
-    print(table_text.as_plain(record))
+    write_table(args.output, lambda: collect(args), table_text)
 
 
 if __name__ == "__main__":
