@@ -11,6 +11,7 @@ from tqdm import tqdm
 
 from fairseq_posenc.errors import InputError
 from fairseq_posenc.provenance import write_json
+from fairseq_posenc.results import labelled
 
 BLOCK = 1 << 20
 NO_RESUME = (22, 33, 36)  # curl: the server refused the range, or cannot do ranges, or resuming failed
@@ -36,9 +37,10 @@ class Archive:
 def recorded(checksums):
     """{file name: {"bytes", "sha256", "from"}} as first seen."""
     try:
-        return json.loads(checksums.read_text(encoding="utf-8")) if checksums.exists() else {}
+        record = json.loads(checksums.read_text(encoding="utf-8")) if checksums.exists() else {}
     except ValueError as error:
         raise InputError(f"{checksums} cannot be read ({error}); remove it to record the files anew") from None
+    return record.get("files", record)  # older ones have the files alone
 
 
 def digests(path):
@@ -83,7 +85,7 @@ def verify(path, checksums, archive, origin="already there"):
         raise InputError(f"{path} has SHA-256 {sha256[:12]}... but had {before['sha256'][:12]}... at first; {cure}")
     if not before:
         known[archive.name] = {"bytes": size, "sha256": sha256, "from": origin}
-        write_json(checksums, known)
+        write_json(checksums, labelled("checksums", {"files": known}))
     return known[archive.name]
 
 

@@ -4,28 +4,14 @@ Reads what extrapolate, resolution or receptive-field wrote for each text, and t
 OUTPUT.json, OUTPUT.md and OUTPUT.tsv, the paper's numbers beside ours and marked as the paper's.
 """
 
-import json
-
 from examples.common.command_line import positive, run_main
 from examples.common.tables import table_parser, trained, write_table
 from examples.lm import length_table_text
-from fairseq_posenc.errors import InputError
-from fairseq_posenc.provenance import provenance
+from fairseq_posenc.results import new_result, read_result
 from fairseq_posenc.tables import groups, mean_and_deviation, read_tsv
 
 #: The measure that a table shows, by the kind of its result.
 MEASURES = {"extrapolation": "perplexity", "resolution": "resolution", "receptive-field": "erf"}
-
-
-def read_result(path):
-    """The record in a file. Raises InputError where it cannot be read, or is of no kind that a table shows."""
-    try:
-        record = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        raise InputError(f"cannot read {path} ({error}); run evaluate.sh or analyse.sh first") from None
-    if record.get("kind") not in MEASURES:
-        raise InputError(f"{path} holds {record.get('kind')}; give a result of {', '.join(MEASURES)}")
-    return record
 
 
 def numbers(record):
@@ -105,7 +91,7 @@ def collect(args):
     rows = expanded(args.row)
     texts, measure = {}, None
     for text, path in args.cells:
-        record = read_result(args.home / path)
+        record = read_result(args.home / path, MEASURES, "a table shows", "run evaluate.sh or analyse.sh first")
         measure, found = MEASURES[record["kind"]], numbers(record)
         texts[text] = {
             **facts_of_text(record),
@@ -113,8 +99,7 @@ def collect(args):
         }
     systems = list(dict.fromkeys(row["system"] for row in rows))
     trainings = {system: [training(args, system, seed) for seed in args.seeds] for system in systems}
-    return {
-        "kind": "length-table",
+    record = {
         "table": args.output.name,
         "measure": measure,
         "scale": args.home.parent.name,
@@ -126,9 +111,8 @@ def collect(args):
         "trainings": trainings,
         "paper": paper_texts(args.paper, rows) if args.paper else {},
         "paper_training_length": args.paper_training_length,
-        **provenance(),
-        "command": args.command,
     }
+    return {**new_result("length-table", record), "command": args.command}
 
 
 def training(args, system, seed):

@@ -1,6 +1,8 @@
 """A table by lengths as text: for the terminal, as Markdown, and as TSV."""
 
-from fairseq_posenc.tables import aligned, markdown, shown, t_test_marks, tsv
+from fairseq_posenc.plots.length_rows import rows_of_table
+from fairseq_posenc.results import result_tsv
+from fairseq_posenc.tables import aligned, markdown, shown, t_test_marks
 
 TITLES = {
     "perplexity": "perplexity",
@@ -23,8 +25,8 @@ def by_length(rows, measure, training_length, named=True, key="value"):
 
     ``key``: which number is shown; deviation and mark belong to "value".
     """
-    lengths = sorted({length for row in rows for length in row["values"]})
-    header = ["row", *(["system"] if named else []), *(of_training(length, training_length) for length in lengths)]
+    lengths = sorted({length for row in rows for length in row["values"]}, key=int)
+    header = ["row", *(["system"] if named else []), *(of_training(int(length), training_length) for length in lengths)]
     if any("bound" in number for row in rows for number in row["values"].values()):
         header.append("bound")
     lines = [header]
@@ -130,24 +132,4 @@ def as_markdown(record):
 
 def as_tsv(record):
     """One line a number, unrounded; the paper's have the owner "paper"."""
-    tables = [("ours", text, of_text["rows"]) for text, of_text in record["texts"].items()]
-    tables += [("paper", text, rows) for text, rows in record["paper"].items()]
-    return tsv(
-        [
-            {
-                "owner": owner,
-                "text": text,
-                "row": row["row"],
-                "system": row["system"],
-                "pattern": row.get("pattern"),
-                "length": length,
-                record["measure"]: number["value"],
-                "deviation": number["deviation"],
-                "p": number.get("p"),
-                "mark": number["mark"],
-            }
-            for owner, text, rows in tables
-            for row in rows
-            for length, number in sorted(row["values"].items(), key=lambda item: int(item[0]))
-        ]
-    )
+    return result_tsv("length-table", rows_of_table(record))

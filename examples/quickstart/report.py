@@ -1,11 +1,11 @@
 """The results of a quickstart: scores by ``fairseq-posenc score``, facts from fairseq's logs, one table."""
 
 import hashlib
-import json
 
 from examples.common.training_log import records, training_facts
 from examples.common.translation import SPLITS
-from fairseq_posenc.provenance import provenance, write_json
+from fairseq_posenc.provenance import write_json
+from fairseq_posenc.results import new_result, read_result
 from fairseq_posenc.scoring.generate_output import parse_generate_output
 from fairseq_posenc.tables import aligned, markdown
 
@@ -29,7 +29,7 @@ def collect(options, output, names, trainings, generations):
         options: of the command line; output: Path of its folder; names: of the systems, the baseline first.
         trainings, generations: {name: words of its command}.
     """
-    raw, scores = output / "raw", json.loads((output / "scores.json").read_text(encoding="utf-8"))
+    raw, scores = output / "raw", read_result(output / "scores.json", ("scores",), "a quickstart takes", "run again")
     significance = scores["significance"]
     by_name = {row["name"]: row for row in scores["systems"]}
     rows = []
@@ -48,8 +48,7 @@ def collect(options, output, names, trainings, generations):
             }
         )
     texts = [raw / f"{split}.{options[side]}" for split in SPLITS for side in ("source", "target")]
-    return {
-        **provenance(),
+    fields = {
         "options": options,
         "data": {
             "sha256": {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in sorted(texts)},
@@ -60,6 +59,7 @@ def collect(options, output, names, trainings, generations):
         "systems": rows,
         "samples": samples(raw, options, {name: output / name / "test" for name in options["encodings"]}),
     }
+    return new_result("quickstart", fields)
 
 
 def samples(raw, options, folders):

@@ -5,7 +5,6 @@ OUTPUT.tsv and OUTPUT.md. With several seeds a figure is their mean; its mark (+
 baseline by paired bootstrap) is that of the seed that shows least.
 """
 
-import json
 from pathlib import Path
 
 from examples.common import moses
@@ -13,8 +12,7 @@ from examples.common.command_line import run_main
 from examples.common.tables import table_parser, trained, write_table
 from examples.common.variables import read_table
 from examples.wmt14 import table_text
-from fairseq_posenc.errors import InputError
-from fairseq_posenc.provenance import provenance
+from fairseq_posenc.results import new_result, read_result
 from fairseq_posenc.scoring import metrics
 from fairseq_posenc.scoring.generate_output import parse_generate_output
 from fairseq_posenc.scoring.significance import LEVELS, mark
@@ -53,10 +51,7 @@ class Pair:
     def seed_scores(self, seed):
         """(record by system, significance, baseline's record) of one seed, from score.sh."""
         path = Path(f"{self.args.output}-scores-{self.name}-seed{seed}.json")
-        try:
-            scores = json.loads(path.read_text(encoding="utf-8"))
-        except (OSError, ValueError) as error:
-            raise InputError(f"cannot read {path}: {error}; run score.sh first") from None
+        scores = read_result(path, ("scores",), "a table takes", "run score.sh first")
         self.signatures.update({kind: scores["signatures"][kind] for kind in ("bleu", "chrf++")})
         return {row["name"]: row for row in scores["systems"]}, scores["significance"]
 
@@ -128,9 +123,7 @@ def collect(args):
             "signatures": pair.signatures,
             "systems": systems,
         }
-    record = {**provenance(), "command": args.command or provenance()["command"]}
-    return {
-        "kind": "table",
+    record = {
         "table": args.output.name,
         "scale": args.home.name,
         "size": args.size,
@@ -138,8 +131,8 @@ def collect(args):
         "seeds": args.seeds,
         "levels": list(LEVELS),
         "pairs": pairs,
-        **record,
     }
+    return {**new_result("table", record), **({"command": args.command} if args.command else {})}
 
 
 def parse(argv):

@@ -1,6 +1,7 @@
 """A table's record as text: for the terminal, as Markdown, and as TSV."""
 
-from fairseq_posenc.tables import aligned, bootstrap_marks, markdown, shown, tsv
+from fairseq_posenc.results import result_tsv
+from fairseq_posenc.tables import aligned, bootstrap_marks, markdown, shown
 
 #: Title, key of a system's record, format. A column without a figure in any system is left out.
 COLUMNS = (
@@ -74,17 +75,19 @@ def as_markdown(record):
 
 def as_tsv(record):
     """One line a system and pair, figures unrounded; the paper's in columns of their own."""
-    return tsv(
+    return result_tsv(
+        "table",
         [
             {
                 "pair": name,
                 "name": system["name"],
                 "options": system["options"],
                 **{key: system.get(key) for _, key, _ in COLUMNS},
+                **{key: system.get(key) for key in ("bleu_deviation", "chrf++_deviation")},
                 **{key: system[key] or None for key in ("bleu_mark", "chrf++_mark")},
                 **{f"paper_{key}": (system["paper"] or {}).get(key) for _, key in PAPER_COLUMNS},
             }
             for name, pair in record["pairs"].items()
             for system in pair["systems"]
-        ]
+        ],
     )

@@ -6,7 +6,8 @@ from collections import defaultdict
 from pathlib import Path
 
 from fairseq_posenc.errors import InputError
-from fairseq_posenc.provenance import provenance, write_json
+from fairseq_posenc.provenance import write_json
+from fairseq_posenc.results import new_result, read_result
 from fairseq_posenc.tables import BETTER, WORSE, mean_and_deviation
 
 #: What the file says it holds; pieces by position have a figure of their own.
@@ -37,12 +38,8 @@ class ResultsFile:
             self._read()
 
     def _read(self):
-        try:
-            record = json.loads(self.path.read_text(encoding="utf-8"))
-        except (OSError, ValueError) as error:
-            raise InputError(f"--json {self.path} exists and cannot be read ({error}); choose another name") from None
-        if not isinstance(record, dict) or record.get("kind") not in (KIND, BY_POSITION):
-            raise InputError(f"--json {self.path} exists and holds no extrapolation; choose another name")
+        kinds, cure = (KIND, BY_POSITION), "--json adds to a file that exists; choose another name"
+        record = read_result(self.path, kinds, "extrapolate adds to", cure)
         for part, wanted in self.setting.items():
             self._compare(part, record.get(part), wanted)
         self.checkpoints = {checkpoint["path"]: checkpoint for checkpoint in record["checkpoints"]}
@@ -114,15 +111,14 @@ class ResultsFile:
         )
         for cell in cells:
             cell["name"], cell["pair"] = self.checkpoints[cell["path"]]["name"], self.place(cell["path"])
-        return {
-            "kind": BY_POSITION if self.setting["protocol"]["name"] == BY_POSITION else KIND,
+        fields = {
             **self.setting,
             "baseline": self.baseline,
             "checkpoints": list(self.checkpoints.values()),
             "summary": summary(cells, self.baseline),
             "cells": cells,
-            **provenance(),
         }
+        return new_result(BY_POSITION if self.setting["protocol"]["name"] == BY_POSITION else KIND, fields)
 
 
 def key(cell):

@@ -19,7 +19,8 @@ from fairseq_posenc.cli.devices import add_device_arguments, check_device
 from fairseq_posenc.cli.lists import words
 from fairseq_posenc.encodings import encoding_class, encoding_names
 from fairseq_posenc.errors import InputError
-from fairseq_posenc.provenance import check_json_target, provenance, write_json
+from fairseq_posenc.provenance import check_json_target
+from fairseq_posenc.results import write_result
 from fairseq_posenc.tables import aligned
 
 MEASURES = ("training", "generation", "forward", "memory")
@@ -95,14 +96,8 @@ def run(args):
     print(table([cost.STOCK, *encodings], times, memory))
     if args.json:
         settings = {"task": args.task, **vars(workload), "threads": torch.get_num_threads(), "rounds": args.rounds}
-        result = {
-            "kind": "cost",
-            "workload": settings,
-            **times,
-            **({} if memory is None else {"peak_memory_bytes": memory}),
-            **provenance(),
-        }
-        write_json(args.json, result)
+        memory = {} if memory is None else {"peak_memory_bytes": memory}
+        write_result(args.json, "cost", {"workload": settings, **times, **memory})
 
 
 def table(systems, times, memory):

@@ -15,7 +15,8 @@ from fairseq_posenc.cli.devices import add_device_arguments, check_device
 from fairseq_posenc.cli.lists import numbers, words
 from fairseq_posenc.encodings import encoding_class
 from fairseq_posenc.errors import InputError
-from fairseq_posenc.provenance import check_json_target, provenance, write_json
+from fairseq_posenc.provenance import check_json_target
+from fairseq_posenc.results import write_result
 
 MEASURES = ("time", "memory")
 
@@ -84,11 +85,11 @@ def run(args):
     for name in dict.fromkeys(args.encodings):
         pattern_cost.check_limit(workload, name, lengths[-1])
 
-    result = {"kind": "pattern-cost", "workload": {**vars(workload), "threads": torch.get_num_threads()}}
+    result = {"workload": {**vars(workload), "threads": torch.get_num_threads()}}
     with missing_kernels_in_one_line(args.precision):
         measure_all(args, workload, systems, lengths, result)
     if args.json:
-        write_json(args.json, {**result, **provenance()})
+        write_result(args.json, "pattern-cost", result)
 
 
 def measure_all(args, workload, systems, lengths, result):

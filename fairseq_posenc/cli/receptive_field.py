@@ -21,7 +21,7 @@ from fairseq_posenc.cli.language_models import (
 )
 from fairseq_posenc.cli.lists import numbers
 from fairseq_posenc.errors import InputError
-from fairseq_posenc.provenance import provenance, write_json
+from fairseq_posenc.results import write_result
 
 
 def add_arguments(parser):
@@ -39,7 +39,7 @@ def run(args):
     check_positive(args, "tokens", "segments", "max_tokens")
     check_model_arguments(args, ("dims",))
     result = closed_form(args) if args.closed_form else of_models(args)
-    write_json(args.json, {"kind": "receptive-field", **result, **provenance()})
+    write_result(args.json, "receptive-field", result)
 
 
 def closed_form(args):

@@ -20,7 +20,7 @@ from fairseq_posenc.cli.language_models import (
     text_and_loading,
 )
 from fairseq_posenc.errors import InputError
-from fairseq_posenc.provenance import provenance, write_json
+from fairseq_posenc.results import write_result
 
 #: Options of --closed-form and their defaults.
 CLOSED_FORM = {"dim": 64, "gamma": 0.4, "scale_base": 512.0}
@@ -41,7 +41,7 @@ def run(args):
     check_positive(args, "tokens", "texts", "dim")
     check_model_arguments(args, tuple(CLOSED_FORM))
     result = closed_form(args) if args.closed_form else of_models(args)
-    write_json(args.json, {"kind": "resolution", **result, **provenance()})
+    write_result(args.json, "resolution", result)
 
 
 def closed_form(args):

@@ -54,7 +54,7 @@ def draw(results):
 
 
 def bars(panel, rows):
-    """Draw a horizontal bar a system, its value at the right; the first is at the top, its value a dotted line."""
+    """Draw a horizontal bar a system, its value (or ``text``) at the right; the first at the top, a dotted line."""
     names = [row["system"] for row in rows]
     styles = line_styles(names)
     at_the_right = panel.get_yaxis_transform()
@@ -64,7 +64,7 @@ def bars(panel, rows):
         if row["low"] is not None and row["high"] is not None:
             spread = [[value - row["low"]], [row["high"] - value]]
             panel.errorbar(value, place, xerr=spread, color="black", linewidth=1, capsize=2)
-        panel.text(1.02, place, three_digits(value), transform=at_the_right, va="center", fontsize=8)
+        panel.text(1.02, place, row.get("text") or three_digits(value), transform=at_the_right, va="center", fontsize=8)
     panel.axvline(rows[0]["value"], color="black", linestyle=":", linewidth=0.8)
     panel.set_ylim(len(rows) - 0.5, -0.5)
     panel.set_yticks(range(len(names)), names)

@@ -42,7 +42,6 @@ def grain_scores(hypothesis_paths, reference_path=None, names=None):
             "bleu": [_bleu_point(n, systems, references, progress) for n in BLEU_ORDERS],
         }
     return {
-        "kind": "grain",
         "references": str(systems[0].path if reference_path is None else reference_path),
         "lines": len(references),
         "baseline": systems[0].name,

@@ -55,7 +55,6 @@ def length_scores(
     lowest = [0, *(limit + 1 for limit in buckets)]
     filled = [(bounds, chosen) for *bounds, chosen in zip(lowest, [*buckets, None], members) if chosen]
     return {
-        "kind": "lengths",
         "source": str(source_path),
         "references": str(systems[0].path if reference_path is None else reference_path),
         "lines": len(references),

@@ -39,7 +39,7 @@ def test_the_first_mirror_that_has_the_file_is_taken_and_the_file_recorded(mirro
     download.fetch(ARCHIVE, folder, checksums, [url(empty), url(mirror)])
     original = (mirror / ARCHIVE.path).read_bytes()
     assert (folder / ARCHIVE.name).read_bytes() == original
-    assert json.loads(checksums.read_text()) == {
+    assert json.loads(checksums.read_text())["files"] == {
         ARCHIVE.name: {
             "bytes": len(original),
             "sha256": hashlib.sha256(original).hexdigest(),
@@ -47,6 +47,13 @@ def test_the_first_mirror_that_has_the_file_is_taken_and_the_file_recorded(mirro
         }
     }
     assert [path.name for path in folder.iterdir()] == [ARCHIVE.name]
+
+
+def test_a_record_of_an_older_version_is_read(mirror, folder, checksums):
+    """It had the files alone."""
+    checksums.write_text(json.dumps({ARCHIVE.name: {"bytes": 1, "sha256": "x", "from": "y"}}))
+    with pytest.raises(InputError, match="had 1 at first"):
+        download.fetch(ARCHIVE, folder, checksums, [url(mirror)])
 
 
 def test_an_interrupted_download_continues_at_its_end(mirror, folder, checksums):
