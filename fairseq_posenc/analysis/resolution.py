@@ -7,6 +7,7 @@ import torch
 
 from fairseq_posenc.analysis.attention_scores import attention_scores, sums_by_distance
 from fairseq_posenc.analysis.curves import thinned
+from fairseq_posenc.analysis.grid import Measurement
 from fairseq_posenc.errors import InputError
 from fairseq_posenc.tables import aligned, groups, mean_and_deviation, shown
 
@@ -60,6 +61,33 @@ def piece_starts(tokens, length, count):
             "texts, a smaller length or a longer text"
         )
     return np.linspace(0, tokens - length, count).astype(int).tolist()
+
+
+class Resolution(Measurement):
+    """What ``fairseq-posenc resolution`` measures, on so many ``texts`` at each length."""
+
+    command, kind, kinds = "resolution", "resolution", ("resolution",)
+    shortest, needs = 2, "distances"
+
+    def __init__(self, texts):
+        self.texts = texts
+
+    def prepare(self, text, lengths):
+        for length in lengths:
+            piece_starts(len(text), length, self.texts)
+        return super().prepare(text, lengths)
+
+    def setting(self):
+        return {"texts": self.texts}
+
+    def check_model(self, loaded, name):
+        loaded.attentions()
+
+    def steps(self, cell):
+        return self.texts
+
+    def measure(self, loaded, cell, progress):
+        return resolution_cell(loaded, self.text, cell["length"], self.texts, progress)
 
 
 def resolution_cell(loaded, text, length, count, progress=lambda: None):

@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from fairseq_posenc.analysis.extrapolation_results import summary, t_test
+from fairseq_posenc.analysis.extrapolation_summary import summary, t_test
 from fairseq_posenc.analysis.extrapolation_table import text_table
 from fairseq_posenc.errors import InputError
 
