@@ -107,6 +107,19 @@ def read_table(path):
     return [{key: None if cell == "-" else cell for key, cell in row.items()} for row in read_tsv(path)]
 
 
+def chosen_rows(rows, column, only, says):
+    """The rows with the names in ``only``, with commas between them, in a column; all for None.
+
+    Raises InputError for a name that no row has; ``says`` is the end of the message.
+    """
+    known = [row[column] for row in rows]
+    wanted = only.split(",") if only else known
+    for name in wanted:
+        if name not in known:
+            raise InputError(f"--only {name} {says}")
+    return [row for row in rows if row[column] in wanted]
+
+
 class Places:
     """What every script of a recipe takes from the environment: SCALE, WORK, SEED, DRY_RUN, QUIET."""
 

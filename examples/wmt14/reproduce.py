@@ -2,7 +2,16 @@
 
 from examples.common.engine import Command, Step, cksum, mark, quoted, say
 from examples.common.translation import python
-from examples.common.variables import check_encodings, count, existing_folder, need, options, read_table, variable
+from examples.common.variables import (
+    check_encodings,
+    chosen_rows,
+    count,
+    existing_folder,
+    need,
+    options,
+    read_table,
+    variable,
+)
 from examples.wmt14 import steps
 from examples.wmt14.settings import HERE, PAIRS, WORKLOADS, Settings
 from fairseq_posenc.errors import InputError
@@ -61,12 +70,7 @@ class Result:
 
     def chosen(self, only):
         """The rows with the names that are asked for, or all of them."""
-        rows = read_table(self.file)
-        wanted = only.split(",") if only else [row["name"] for row in rows]
-        for name in wanted:
-            if name not in {row["name"] for row in rows}:
-                raise InputError(f"--only {name} is not a row of {self.file}")
-        return [row for row in rows if row["name"] in wanted]
+        return chosen_rows(read_table(self.file), "name", only, f"is not a row of {self.file}")
 
     def make(self):
         {

@@ -1,6 +1,6 @@
 """Time and memory of systems as bars, from ``fairseq-posenc bench``: Figure 2 and Table 3 of Zhang et al. (2023)."""
 
-from fairseq_posenc.plots.style import line_styles, name_result, panels, styled
+from fairseq_posenc.plots.style import fill, line_styles, panels, styled
 from fairseq_posenc.tables import groups
 
 COLUMNS = {"measure": str, "system": str, "value": float, "low": float, "high": float, "unit": str}
@@ -40,16 +40,12 @@ def draw(results):
     heights = [0.8 + 0.22 * systems for systems in most]
     mean_height = sum(heights) / len(heights)
     figure, axes = panels(len(results), len(measures), 3.3, mean_height, legend=0.7, height_ratios=heights)
-    for line, (label, rows) in zip(axes, results.items()):
-        by_measure = groups(rows, "measure")
-        for panel, measure in zip(line, measures):
-            if measure in by_measure:
-                bars(panel, by_measure[measure])
-                panel.set_xlabel(f"{AXES[measure]} ({by_measure[measure][0]['unit']})")
-            else:
-                panel.set_axis_off()
-        if len(results) > 1:
-            name_result(next(panel for panel in line if panel.axison), label)
+
+    def one_panel(panel, measure, rows):
+        bars(panel, rows)
+        panel.set_xlabel(f"{AXES[measure]} ({rows[0]['unit']})")
+
+    fill(axes, results, "measure", measures, one_panel)
     return figure
 
 

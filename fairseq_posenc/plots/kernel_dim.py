@@ -3,7 +3,7 @@
 import re
 from statistics import mean
 
-from fairseq_posenc.plots.style import line_styles, name_result, panels, styled
+from fairseq_posenc.plots.style import fill, line_styles, panels, styled
 from fairseq_posenc.tables import groups
 
 COLUMNS = {"pair": str, "kernel_dim": int, "bleu": float}
@@ -33,17 +33,13 @@ def draw(results):
     pairs = list(dict.fromkeys(row["pair"] for rows in results.values() for row in rows))
     style = line_styles(["posnet-embed"])["posnet-embed"]
     figure, axes = panels(len(results), len(pairs), width=3.4, height=2.6, legend=0)
-    for line, (label, rows) in zip(axes, results.items()):
-        by_pair = groups(rows, "pair")
-        for panel, pair in zip(line, pairs):
-            if pair in by_pair:
-                scores_by_dim(panel, by_pair[pair], style)
-                panel.set_xlabel("kernel dimension $d_p$")
-                panel.set_ylabel(f"BLEU, {pair}")
-            else:
-                panel.set_axis_off()
-        if len(results) > 1:
-            name_result(next(panel for panel in line if panel.axison), label)
+
+    def one_panel(panel, pair, rows):
+        scores_by_dim(panel, rows, style)
+        panel.set_xlabel("kernel dimension $d_p$")
+        panel.set_ylabel(f"BLEU, {pair}")
+
+    fill(axes, results, "pair", pairs, one_panel)
     return figure
 
 

@@ -1,6 +1,6 @@
 """Time and memory of attention patterns by length, from ``fairseq-posenc bench --patterns``."""
 
-from fairseq_posenc.plots.style import legend_beside, line_styles, name_result, panels, styled
+from fairseq_posenc.plots.style import fill, legend_beside, line_styles, logarithmic, panels, styled
 from fairseq_posenc.tables import groups
 
 COLUMNS = {"encoding": str, "pattern": str, "length": int, "measure": str, "value": float, "unit": str}
@@ -33,23 +33,20 @@ def draw(results):
     every = [row for rows in results.values() for row in rows]
     styles = line_styles([" ".join(system) for system in groups(every, "encoding", "pattern")])
     figure, axes = panels(len(results), len(measures), width=3.0, height=2.5)
-    for line, (label, rows) in zip(axes, results.items()):
-        by_measure = groups(rows, "measure")
-        for panel, measure in zip(line, measures):
-            if measure not in by_measure:
-                panel.set_axis_off()
-                continue
-            for system, mine in groups(by_measure[measure], "encoding", "pattern").items():
-                name, mine = " ".join(system), sorted(mine, key=lambda row: row["length"])
-                panel.plot([row["length"] for row in mine], [row["value"] for row in mine], **styles[name], label=name)
-            lengths = sorted({row["length"] for row in by_measure[measure]})
-            panel.set_xscale("log", base=2)
-            panel.set_yscale("log")
-            panel.set_xticks(lengths, [str(length) for length in lengths])
-            panel.tick_params(axis="x", which="minor", bottom=False, rotation=30)
-            panel.set_xlabel("length in tokens")
-            panel.set_ylabel(f"{AXES[measure]} ({by_measure[measure][0]['unit']})")
-        if len(results) > 1:
-            name_result(line[0], label)
+
+    def one_panel(panel, measure, rows):
+        for system, mine in groups(rows, "encoding", "pattern").items():
+            name, mine = " ".join(system), sorted(mine, key=lambda row: row["length"])
+            panel.plot([row["length"] for row in mine], [row["value"] for row in mine], **styles[name], label=name)
+        lengths = sorted({row["length"] for row in rows})
+        panel.set_xscale("log", base=2)
+        logarithmic(panel)
+        panel.set_xticks(lengths, [str(length) for length in lengths])
+        panel.tick_params(axis="x", which="minor", bottom=False)
+        panel.tick_params(axis="x", rotation=45)
+        panel.set_xlabel("length in tokens")
+        panel.set_ylabel(f"{AXES[measure]} ({rows[0]['unit']})")
+
+    fill(axes, results, "measure", measures, one_panel)
     legend_beside(figure, axes.flat)
     return figure

@@ -1,7 +1,7 @@
 """BLEU and chrF++ of systems as bars: from ``fairseq-posenc score`` and from tables of trained systems."""
 
 from fairseq_posenc.plots.cost import bars
-from fairseq_posenc.plots.style import name_result, panels, styled
+from fairseq_posenc.plots.style import fill, panels, styled
 from fairseq_posenc.tables import groups
 
 METRICS = {"bleu": "BLEU", "chrf++": "chrF++"}
@@ -37,20 +37,16 @@ def draw(results):
     results: {label: rows}.
     """
     pairs = list(dict.fromkeys(row.get("pair") for rows in results.values() for row in rows))
-    places = [(pair, metric) for pair in pairs for metric in METRICS]
     heights = [0.8 + 0.22 * max(map(len, groups(rows, "pair").values())) for rows in results.values()]
-    mean_height = sum(heights) / len(heights)
-    figure, axes = panels(len(results), len(places), 3.3, mean_height, legend=0.7, height_ratios=heights)
-    for line, (label, rows) in zip(axes, results.items()):
-        by_pair = groups(rows, "pair")
-        for panel, (pair, metric) in zip(line, places):
-            if pair not in by_pair:
-                panel.set_axis_off()
-                continue
-            bars(panel, [bar(row, metric) for row in by_pair[pair]])
-            panel.set_xlabel(METRICS[metric] + (f", {pair}" if pair else ""))
-        if len(results) > 1:
-            name_result(next(panel for panel in line if panel.axison), label)
+    mean_height, columns = sum(heights) / len(heights), len(METRICS) * len(pairs)
+    figure, axes = panels(len(results), columns, 3.3, mean_height, legend=0.7, height_ratios=heights)
+    for number, (metric, title) in enumerate(METRICS.items()):
+
+        def one_panel(panel, pair, rows, metric=metric, title=title):
+            bars(panel, [bar(row, metric) for row in rows])
+            panel.set_xlabel(title + (f", {pair}" if pair else ""))
+
+        fill(axes[:, number :: len(METRICS)], results, "pair", pairs, one_panel)
     return figure
 
 

@@ -269,7 +269,7 @@ def test_lengths_of_a_table_have_a_panel_a_text_and_the_papers_beside(results):
     ours, theirs = draw("length-table").axes
     assert (ours.get_title(), theirs.get_title()) == ("test", "the paper's, PG22")
     for panel, points in ((ours, [[8, 9.0], [16, 9.5]]), (theirs, [[512, 5.25]])):
-        (line,) = (container.lines[0] for container in panel.containers if container.get_label() == "ALiBi")
+        (line,) = (container.lines[0] for container in panel.containers if container.get_label() == "alibi")
         assert line.get_xydata().tolist() == points
 
 
@@ -278,6 +278,9 @@ def test_patterns_have_a_panel_a_measure(results):
     assert [line.get_xydata().tolist() for line in model.lines] == [[[8, 1], [16, 4]], [[8, 0.5]]]
     assert attention.lines[0].get_ydata().tolist() == [0.5, 2.0] and memory.lines[0].get_ydata().tolist() == [3.0]
     assert [line.get_label() for line in model.lines] == ["none full", "none window:4"]
+    # Names may hold dollar signs, so that formulas would be shown as they are written.
+    FigureCanvasAgg(model.figure).draw()
+    assert not any("$" in tick.get_text() for panel in (model, memory) for tick in panel.get_yticklabels())
 
 
 def test_older_files_without_a_kind_are_told_by_their_fields(results):
