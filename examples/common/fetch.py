@@ -5,12 +5,14 @@ import json
 import subprocess
 import sys
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Optional
 
 from tqdm import tqdm
 
 from fairseq_posenc.errors import InputError
 from fairseq_posenc.provenance import write_json
+from fairseq_posenc.results import labelled
 
 BLOCK = 1 << 20
 NO_RESUME = (22, 33, 36)  # curl: the server refused the range, or cannot do ranges, or resuming failed
@@ -36,9 +38,10 @@ class Archive:
 def recorded(checksums):
     """{file name: {"bytes", "sha256", "from"}} as first seen."""
     try:
-        return json.loads(checksums.read_text(encoding="utf-8")) if checksums.exists() else {}
+        record = json.loads(checksums.read_text(encoding="utf-8")) if checksums.exists() else {}
     except ValueError as error:
         raise InputError(f"{checksums} cannot be read ({error}); remove it to record the files anew") from None
+    return record.get("files", record)  # older ones have the files alone
 
 
 def digests(path):
@@ -83,7 +86,7 @@ def verify(path, checksums, archive, origin="already there"):
         raise InputError(f"{path} has SHA-256 {sha256[:12]}... but had {before['sha256'][:12]}... at first; {cure}")
     if not before:
         known[archive.name] = {"bytes": size, "sha256": sha256, "from": origin}
-        write_json(checksums, known)
+        write_json(checksums, labelled("checksums", {"files": known}))
     return known[archive.name]
 
 
@@ -117,6 +120,32 @@ def fetch(archive, folder, checksums, mirrors):
         f"cannot download {archive.name} ({'; '.join(reasons)}); run again to continue, or give the folder with "
         "the files as --data"
     )
+
+
+def add_fetch_arguments(parser, mirrors):
+    """Add what a program that fetches archives takes: FOLDER, CHECKSUMS, --no-download and --mirror."""
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("checksums", type=Path, help="file that keeps the SHA-256 of each archive")
+    parser.add_argument("--no-download", action="store_true", help="the files are there: only check them")
+    parser.add_argument(
+        "--mirror",
+        action="append",
+        default=[],
+        metavar="URL",
+        help=f"tried before {', '.join(mirrors)}; repeat for more; file:// works too",
+    )
+
+
+def fetch_all(archives, args, mirrors):
+    """Fetch or check archives and tell their checksums; ``args``: those of add_fetch_arguments."""
+    missing = [archive.name for archive in archives if not (args.folder / archive.name).is_file()]
+    if args.no_download and missing:
+        raise InputError(f"--data {args.folder} lacks {', '.join(missing)}; leave --data out to download them")
+    for folder in (args.folder, args.checksums.parent):
+        folder.mkdir(parents=True, exist_ok=True)
+    for archive in archives:
+        record = fetch(archive, args.folder, args.checksums, [*args.mirror, *mirrors])
+        print(archive.name, record["bytes"], record["sha256"])
 
 
 def curl(url, partial):

@@ -13,3 +13,11 @@ def folder_at_once(folder):
     yield partial
     shutil.rmtree(folder, ignore_errors=True)
     partial.rename(folder)
+
+
+def write_texts(stem, **texts):
+    """Write each text to STEM.md, STEM.tsv, ..: ``write_texts(stem, md=..., tsv=...)``."""
+    for ending, text in texts.items():
+        partial = stem.with_name(f"{stem.name}.{ending}.partial")
+        partial.write_text(text, encoding="utf-8")
+        partial.replace(stem.with_name(f"{stem.name}.{ending}"))

@@ -1,7 +1,6 @@
 """The variables that the recipes' scripts take, and what they may be."""
 
 import contextlib
-import csv
 import os
 import re
 import subprocess
@@ -10,6 +9,7 @@ from pathlib import Path
 
 from examples.common.engine import ROOT, Command, Lock, Step, perform, program, show
 from fairseq_posenc.errors import InputError
+from fairseq_posenc.tables import read_tsv
 
 SCALES = ("paper", "small", "smoke")
 
@@ -104,11 +104,20 @@ def existing_folder(option, path):
 
 def read_table(path):
     """The rows of a TSV file, a dict each; "-" is None."""
-    with open(path, encoding="utf-8", newline="") as file:
-        return [
-            {key: None if cell == "-" else cell for key, cell in row.items()}
-            for row in csv.DictReader(file, delimiter="\t")
-        ]
+    return [{key: None if cell == "-" else cell for key, cell in row.items()} for row in read_tsv(path)]
+
+
+def chosen_rows(rows, column, only, says):
+    """The rows with the names in ``only``, with commas between them, in a column; all for None.
+
+    Raises InputError for a name that no row has; ``says`` is the end of the message.
+    """
+    known = [row[column] for row in rows]
+    wanted = only.split(",") if only else known
+    for name in wanted:
+        if name not in known:
+            raise InputError(f"--only {name} {says}")
+    return [row for row in rows if row[column] in wanted]
 
 
 class Places:

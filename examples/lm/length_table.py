@@ -4,32 +4,14 @@ Reads what extrapolate, resolution or receptive-field wrote for each text, and t
 OUTPUT.json, OUTPUT.md and OUTPUT.tsv, the paper's numbers beside ours and marked as the paper's.
 """
 
-import argparse
-import json
-import statistics
-from pathlib import Path
-
-from examples.common import grid
 from examples.common.command_line import positive, run_main
-from examples.common.training_log import training_facts
+from examples.common.tables import table_parser, trained, write_table
 from examples.lm import length_table_text
-from fairseq_posenc.errors import InputError
-from fairseq_posenc.plots.rows import read_tsv
-from fairseq_posenc.provenance import check_json_target, provenance, write_json
+from fairseq_posenc.results import new_result, read_result
+from fairseq_posenc.tables import groups, mean_and_deviation, read_tsv
 
 #: The measure that a table shows, by the kind of its result.
 MEASURES = {"extrapolation": "perplexity", "resolution": "resolution", "receptive-field": "erf"}
-
-
-def read_result(path):
-    """The record in a file. Raises InputError where it cannot be read, or is of no kind that a table shows."""
-    try:
-        record = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        raise InputError(f"cannot read {path} ({error}); run evaluate.sh or analyse.sh first") from None
-    if record.get("kind") not in MEASURES:
-        raise InputError(f"{path} holds {record.get('kind')}; give a result of {', '.join(MEASURES)}")
-    return record
 
 
 def numbers(record):
@@ -37,18 +19,14 @@ def numbers(record):
     if record["kind"] == "extrapolation":
         kept = ("name", "pattern", "length", "seeds", "deviation", "p", "mark")
         return [{**{key: row[key] for key in kept}, "value": row["perplexity"]} for row in record["summary"]]
-    measure, seeds = MEASURES[record["kind"]], {}
-    for cell in record["cells"]:
-        seeds.setdefault((cell["name"], cell["pattern"], cell["length"]), []).append(cell)
-    found = []
-    for (name, pattern, length), cells in seeds.items():
-        values = [cell[measure] for cell in cells]
-        deviation = statistics.stdev(values) if len(values) > 1 else None
-        number = {"value": statistics.fmean(values), "deviation": deviation, "p": None, "mark": ""}
+    measure, found = MEASURES[record["kind"]], []
+    for (name, pattern, length), cells in groups(record["cells"], "name", "pattern", "length").items():
+        mean, deviation = mean_and_deviation([cell[measure] for cell in cells])
+        number = {"value": mean, "deviation": deviation, "p": None, "mark": ""}
         if "theoretical" in cells[0]:
             number["bound"] = cells[0]["theoretical"]
         if "mean_of_heads" in cells[0]:
-            number["mean_of_heads"] = statistics.fmean(cell["mean_of_heads"] for cell in cells)
+            number["mean_of_heads"], _ = mean_and_deviation([cell["mean_of_heads"] for cell in cells])
         found.append({"name": name, "pattern": pattern, "length": length, "seeds": len(cells), **number})
     return found
 
@@ -113,7 +91,7 @@ def collect(args):
     rows = expanded(args.row)
     texts, measure = {}, None
     for text, path in args.cells:
-        record = read_result(args.home / path)
+        record = read_result(args.home / path, MEASURES, "a table shows", "run evaluate.sh or analyse.sh first")
         measure, found = MEASURES[record["kind"]], numbers(record)
         texts[text] = {
             **facts_of_text(record),
@@ -121,8 +99,7 @@ def collect(args):
         }
     systems = list(dict.fromkeys(row["system"] for row in rows))
     trainings = {system: [training(args, system, seed) for seed in args.seeds] for system in systems}
-    return {
-        "kind": "length-table",
+    record = {
         "table": args.output.name,
         "measure": measure,
         "scale": args.home.parent.name,
@@ -134,24 +111,18 @@ def collect(args):
         "trainings": trainings,
         "paper": paper_texts(args.paper, rows) if args.paper else {},
         "paper_training_length": args.paper_training_length,
-        **provenance(),
-        "command": args.command,
     }
+    return {**new_result("length-table", record), "command": args.command}
 
 
 def training(args, system, seed):
     """Facts of one training, with its command."""
     folder = args.home / args.settings / system / f"seed{seed}"
-    command = (folder / "command").read_text(encoding="utf-8").strip()
-    # Where the folder of results lies does not matter.
-    command = command.replace(str(args.home), f"$WORK/{args.home.parent.name}/{args.home.name}")
-    return {"seed": seed, "command": command, **training_facts(folder / "train.log")}
+    return trained(folder, seed, args.home, f"{args.home.parent.name}/{args.home.name}")
 
 
 def parse(argv):
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("home", type=Path, help="folder of the corpus: $WORK/$SCALE/CORPUS")
-    parser.add_argument("output", type=Path, help="of the table, without ending")
+    parser = table_parser(__doc__, home="folder of the corpus: $WORK/$SCALE/CORPUS")
     parser.add_argument("--settings", required=True, metavar="PAPER-SIZE", help="folder of the systems")
     parser.add_argument(
         "--row",
@@ -166,19 +137,13 @@ def parse(argv):
     )
     parser.add_argument("--training-length", type=positive, required=True, metavar="N")
     parser.add_argument("--paper-training-length", type=positive, required=True, metavar="N")
-    parser.add_argument("--seeds", nargs="+", type=positive, default=[1])
-    parser.add_argument("--paper", type=Path, help="TSV with the paper's numbers")
     parser.add_argument("--command", required=True, help="the command to record")
     return parser.parse_args(argv)
 
 
 def main(argv=None):
     args = parse(argv)
-    check_json_target(f"{args.output}.json")
-    record = collect(args)
-    write_json(f"{args.output}.json", record)
-    grid.write(args.output, md=length_table_text.markdown(record), tsv=length_table_text.tsv(record))
-    print(length_table_text.plain(record))
+    write_table(args.output, lambda: collect(args), length_table_text)
 
 
 if __name__ == "__main__":

@@ -1,6 +1,8 @@
 """A table by lengths as text: for the terminal, as Markdown, and as TSV."""
 
-from examples.common import grid
+from fairseq_posenc.plots.length_rows import rows_of_table
+from fairseq_posenc.results import result_tsv
+from fairseq_posenc.tables import aligned, markdown, shown, t_test_marks
 
 TITLES = {
     "perplexity": "perplexity",
@@ -10,18 +12,12 @@ TITLES = {
 FORMS = {"perplexity": "{:.2f}", "resolution": "{:.4f}", "erf": "{:.0f}"}
 
 
-def shown(number, form):
+def in_cell(number, form):
     """5.27, 5.27 ± 0.33, with the mark; "-" where nothing was measured, "not finite" where a loss is not."""
     if number is None:
-        return "-"
-    if isinstance(number["value"], str):  # the paper's, as it is printed there
-        text, deviation = number["value"], number["deviation"]
-    elif number["value"] is None:
-        return "not finite"
-    else:
-        text, deviation = form.format(number["value"]), number["deviation"]
-        deviation = "" if deviation is None else form.format(deviation)
-    return text + (f" ± {deviation}" if deviation else "") + number["mark"]
+        return shown(None, form)
+    value = "not finite" if number["value"] is None else number["value"]
+    return shown(value, form, number["deviation"], number["mark"])
 
 
 def by_length(rows, measure, training_length, named=True, key="value"):
@@ -29,8 +25,8 @@ def by_length(rows, measure, training_length, named=True, key="value"):
 
     ``key``: which number is shown; deviation and mark belong to "value".
     """
-    lengths = sorted({length for row in rows for length in row["values"]})
-    header = ["row", *(["system"] if named else []), *(of_training(length, training_length) for length in lengths)]
+    lengths = sorted({length for row in rows for length in row["values"]}, key=int)
+    header = ["row", *(["system"] if named else []), *(of_training(int(length), training_length) for length in lengths)]
     if any("bound" in number for row in rows for number in row["values"].values()):
         header.append("bound")
     lines = [header]
@@ -39,10 +35,10 @@ def by_length(rows, measure, training_length, named=True, key="value"):
         cells = [row["values"].get(length) for length in lengths]
         if key != "value":
             cells = [{"value": cell[key], "deviation": None, "mark": ""} if cell else None for cell in cells]
-        line += [shown(cell, FORMS[measure]) for cell in cells]
+        line += [in_cell(cell, FORMS[measure]) for cell in cells]
         if header[-1] == "bound":
             bounds = {number["bound"] for number in row["values"].values()}
-            line.append(", ".join("-" if bound is None else str(bound) for bound in bounds))
+            line.append(", ".join(shown(bound, "{}") for bound in bounds))
         lines.append(line)
     return lines
 
@@ -77,7 +73,7 @@ def notes(record, text):
     lines.append(f"seeds: {seeds}" + ("; mean ± standard deviation" if len(record["seeds"]) > 1 else ""))
     values = [number for row in facts["rows"] for number in row["values"].values()]
     if any(number["mark"] for number in values):
-        lines.append(f"{facts['baseline']} is significantly better (†) or worse (*): paired t-test, 5 %")
+        lines.append(t_test_marks(facts["baseline"]))
     return lines
 
 
@@ -104,19 +100,19 @@ def parts(record):
     return found
 
 
-def plain(record):
+def as_plain(record):
     """For the terminal: aligned tables."""
     texts = []
     for title, rows, below in parts(record):
-        texts.append("\n".join([title, *grid.aligned(rows), *below]))
+        texts.append("\n".join([title, *aligned(rows), *below]))
     return "\n\n".join(texts)
 
 
-def markdown(record):
+def as_markdown(record):
     texts = []
     for title, rows, below in parts(record):
         listed = [*([""] if below else []), *(f"- {note}" for note in below)]
-        texts.append("\n".join([f"{title}:", "", *grid.markdown(rows), *listed]))
+        texts.append("\n".join([f"{title}:", "", *markdown(rows), *listed]))
     trained = [["system", "parameters", "updates", "validation loss (bits)", "tokens/s", "minutes"]]
     for system, trainings in record["trainings"].items():
         first = trainings[0]
@@ -130,20 +126,10 @@ def markdown(record):
                 f"{first['training_minutes']:.1f}",
             ]
         )
-    texts.append("\n".join([f"trainings (seed {record['seeds'][0]}):", "", *grid.markdown(trained)]))
+    texts.append("\n".join([f"trainings (seed {record['seeds'][0]}):", "", *markdown(trained)]))
     return "\n\n".join(texts) + "\n"
 
 
-def tsv(record):
+def as_tsv(record):
     """One line a number, unrounded; the paper's have the owner "paper"."""
-    header = ["owner", "text", "row", "system", "pattern", "length", record["measure"], "deviation", "p", "mark"]
-    lines = ["\t".join(header)]
-    tables = [("ours", text, of_text["rows"]) for text, of_text in record["texts"].items()]
-    tables += [("paper", text, rows) for text, rows in record["paper"].items()]
-    for owner, text, rows in tables:
-        for row in rows:
-            for length, number in sorted(row["values"].items()):
-                cells = [owner, text, row["row"], row["system"], row.get("pattern") or "", length, number["value"]]
-                cells += [number["deviation"], number.get("p"), number["mark"]]
-                lines.append("\t".join("" if cell is None else str(cell) for cell in cells))
-    return "\n".join(lines) + "\n"
+    return result_tsv("length-table", rows_of_table(record))

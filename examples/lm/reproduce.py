@@ -8,6 +8,7 @@ from examples.common.engine import Command, Step, cksum, mark, quoted
 from examples.common.translation import python
 from examples.common.variables import (
     check_encodings,
+    chosen_rows,
     count,
     existing_folder,
     need,
@@ -131,11 +132,7 @@ class Result:
         """The rows of the systems that the result has, or those of them that are asked for."""
         rows = read_table(self.file)
         rows = [row for row in rows if any(fnmatchcase(row["system"], pattern) for pattern in patterns)]
-        wanted = only.split(",") if only else [row["system"] for row in rows]
-        for name in wanted:
-            if name not in {row["system"] for row in rows}:
-                raise InputError(f"--only {name} is no system of {self.name}; they are in {self.file}")
-        return [row for row in rows if row["system"] in wanted]
+        return chosen_rows(rows, "system", only, f"is no system of {self.name}; they are in {self.file}")
 
     def check_tokens(self):
         tokens, longest = self.measuring.tokens, max(self.lengths)

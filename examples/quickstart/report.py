@@ -1,13 +1,13 @@
 """The results of a quickstart: scores by ``fairseq-posenc score``, facts from fairseq's logs, one table."""
 
 import hashlib
-import json
 
-from examples.common import grid
 from examples.common.training_log import records, training_facts
 from examples.common.translation import SPLITS
-from fairseq_posenc.provenance import provenance, write_json
+from fairseq_posenc.provenance import write_json
+from fairseq_posenc.results import new_result, read_result
 from fairseq_posenc.scoring.generate_output import parse_generate_output
+from fairseq_posenc.tables import aligned, markdown
 
 SAMPLES = 6
 COLUMNS = ("system", "BLEU", "chrF++", "parameters", "words/s", "minutes", "p (BLEU)", "p (chrF++)")
@@ -29,7 +29,7 @@ def collect(options, output, names, trainings, generations):
         options: of the command line; output: Path of its folder; names: of the systems, the baseline first.
         trainings, generations: {name: words of its command}.
     """
-    raw, scores = output / "raw", json.loads((output / "scores.json").read_text(encoding="utf-8"))
+    raw, scores = output / "raw", read_result(output / "scores.json", ("scores",), "a quickstart takes", "run again")
     significance = scores["significance"]
     by_name = {row["name"]: row for row in scores["systems"]}
     rows = []
@@ -48,8 +48,7 @@ def collect(options, output, names, trainings, generations):
             }
         )
     texts = [raw / f"{split}.{options[side]}" for split in SPLITS for side in ("source", "target")]
-    return {
-        **provenance(),
+    fields = {
         "options": options,
         "data": {
             "sha256": {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in sorted(texts)},
@@ -60,6 +59,7 @@ def collect(options, output, names, trainings, generations):
         "systems": rows,
         "samples": samples(raw, options, {name: output / name / "test" for name in options["encodings"]}),
     }
+    return new_result("quickstart", fields)
 
 
 def samples(raw, options, folders):
@@ -96,9 +96,9 @@ def cells(record):
     return rows
 
 
-def text_table(record):
+def as_plain(record):
     """The table for the terminal, with the signatures and what p means."""
-    lines = grid.aligned(cells(record))
+    lines = aligned(cells(record))
     lines += ["", *(f"{kind}: {signature}" for kind, signature in record["signatures"].items())]
     lines.append("words/s: target words per second of training, median of the epochs; minutes: of training")
     if record["baseline"]:
@@ -106,9 +106,9 @@ def text_table(record):
     return "\n".join(lines)
 
 
-def markdown(record):
+def as_markdown(record):
     """The table and the samples as Markdown."""
-    lines = grid.markdown(cells(record))
+    lines = markdown(cells(record))
     lines += ["", *(f"{kind}: `{signature}`" for kind, signature in record["signatures"].items())]
     for sample in record["samples"]:
         lines += ["", f"Test sentence {sample['line']}:", ""]
@@ -119,4 +119,4 @@ def markdown(record):
 def write(record, folder):
     """Write results.json and results.md."""
     write_json(folder / "results.json", record)
-    (folder / "results.md").write_text(markdown(record), encoding="utf-8")
+    (folder / "results.md").write_text(as_markdown(record), encoding="utf-8")

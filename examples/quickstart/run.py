@@ -197,7 +197,7 @@ def run(args):
         record = report.collect(options, args.output, args.names, commands, generations)
         record["seconds"] = round(time.monotonic() - started, 1)
         report.write(record, args.output)
-    print(f"\n{report.text_table(record)}\n\n{record['seconds'] / 60:.1f} minutes; all of it: {args.output}")
+    print(f"\n{report.as_plain(record)}\n\n{record['seconds'] / 60:.1f} minutes; all of it: {args.output}")
 
 
 def main(argv=None):

@@ -2,7 +2,16 @@
 
 from examples.common.engine import Command, Step, cksum, mark, quoted, say
 from examples.common.translation import python
-from examples.common.variables import check_encodings, count, existing_folder, need, options, read_table, variable
+from examples.common.variables import (
+    check_encodings,
+    chosen_rows,
+    count,
+    existing_folder,
+    need,
+    options,
+    read_table,
+    variable,
+)
 from examples.wmt14 import steps
 from examples.wmt14.settings import HERE, PAIRS, WORKLOADS, Settings
 from fairseq_posenc.errors import InputError
@@ -61,12 +70,7 @@ class Result:
 
     def chosen(self, only):
         """The rows with the names that are asked for, or all of them."""
-        rows = read_table(self.file)
-        wanted = only.split(",") if only else [row["name"] for row in rows]
-        for name in wanted:
-            if name not in {row["name"] for row in rows}:
-                raise InputError(f"--only {name} is not a row of {self.file}")
-        return [row for row in rows if row["name"] in wanted]
+        return chosen_rows(read_table(self.file), "name", only, f"is not a row of {self.file}")
 
     def make(self):
         {
@@ -110,7 +114,7 @@ class Result:
                 plan.append(self.score(name, pair, seed))
                 scores += plan[-1].outputs
         words = python(
-            "examples.wmt14.table", self.settings.home, self.file, self.folder / name, "--pairs", *self.pairs
+            "examples.wmt14.table", self.settings.home, self.folder / name, "--rows", self.file, "--pairs", *self.pairs
         )
         words += ["--size", self.size, "--seeds", *self.seeds, "--set", self.part, "--only", *self.names]
         words += ["--paper", self.paper] if self.paper else []

@@ -5,18 +5,14 @@ OUTPUT.tsv and OUTPUT.md. With several seeds a figure is their mean; its mark (+
 baseline by paired bootstrap) is that of the seed that shows least.
 """
 
-import argparse
-import json
-import statistics
 from pathlib import Path
 
-from examples.common import grid, moses
-from examples.common.command_line import positive, run_main
-from examples.common.training_log import training_facts
+from examples.common import moses
+from examples.common.command_line import run_main
+from examples.common.tables import table_parser, trained, write_table
 from examples.common.variables import read_table
 from examples.wmt14 import table_text
-from fairseq_posenc.errors import InputError
-from fairseq_posenc.provenance import check_json_target, provenance, write_json
+from fairseq_posenc.results import new_result, read_result
 from fairseq_posenc.scoring import metrics
 from fairseq_posenc.scoring.generate_output import parse_generate_output
 from fairseq_posenc.scoring.significance import LEVELS, mark
@@ -26,6 +22,7 @@ from fairseq_posenc.scoring.tokenized_bleu import (
     tokenized_bleu_metric,
     tokenized_signature,
 )
+from fairseq_posenc.tables import mean_and_deviation
 
 AVERAGED = ("bleu", "chrf++", "tokenized_bleu", "official_bleu", "words_per_second", "training_minutes")
 
@@ -54,10 +51,7 @@ class Pair:
     def seed_scores(self, seed):
         """(record by system, significance, baseline's record) of one seed, from score.sh."""
         path = Path(f"{self.args.output}-scores-{self.name}-seed{seed}.json")
-        try:
-            scores = json.loads(path.read_text(encoding="utf-8"))
-        except (OSError, ValueError) as error:
-            raise InputError(f"cannot read {path}: {error}; run score.sh first") from None
+        scores = read_result(path, ("scores",), "a table takes", "run score.sh first")
         self.signatures.update({kind: scores["signatures"][kind] for kind in ("bleu", "chrf++")})
         return {row["name"]: row for row in scores["systems"]}, scores["significance"]
 
@@ -67,7 +61,7 @@ class Pair:
         folder = self.folder / self.args.size / name / f"seed{seed}"
         log = folder / ("generate.log" if self.args.set == "test" else f"generate-{self.args.set}.log")
         output = parse_generate_output(read_lines(log), log)
-        row = {"seed": seed, **{metric: rows[name][metric] for metric in ("bleu", "chrf++")}}
+        row = {metric: rows[name][metric] for metric in ("bleu", "chrf++")}
         row["tokenized_bleu"] = tokenized_bleu(self.tokenized, output.hypotheses)
         if self.official:
             row["official_bleu"] = metrics.score(
@@ -75,13 +69,7 @@ class Pair:
             )
         row["p_values"] = (significance or {"p_values": {}})["p_values"].get(name)
         row["baseline"] = significance["baseline"] if significance else None
-        row["command"] = relative((folder / "command").read_text(encoding="utf-8").strip(), self.args.home)
-        return {**row, **training_facts(folder / "train.log")}
-
-
-def relative(command, home):
-    """A command with the folder of results by a name: where it lay does not matter."""
-    return command.replace(str(home), "$WORK/" + home.name)
+        return {**row, **trained(folder, seed, self.args.home, self.args.home.name)}
 
 
 def summary(name, trainings, baselines):
@@ -90,8 +78,7 @@ def summary(name, trainings, baselines):
     for key in AVERAGED:
         values = [training[key] for training in trainings if key in training]
         if values:
-            row[key] = statistics.mean(values)
-            row[f"{key}_deviation"] = statistics.stdev(values) if len(values) > 1 else None
+            row[key], row[f"{key}_deviation"] = mean_and_deviation(values)
     for metric in ("bleu", "chrf++"):
         signs = [
             mark(mine[metric] - theirs[metric], mine["p_values"][metric])
@@ -136,9 +123,7 @@ def collect(args):
             "signatures": pair.signatures,
             "systems": systems,
         }
-    record = {**provenance(), "command": args.command or provenance()["command"]}
-    return {
-        "kind": "table",
+    record = {
         "table": args.output.name,
         "scale": args.home.name,
         "size": args.size,
@@ -146,32 +131,24 @@ def collect(args):
         "seeds": args.seeds,
         "levels": list(LEVELS),
         "pairs": pairs,
-        **record,
     }
+    return {**new_result("table", record), **({"command": args.command} if args.command else {})}
 
 
 def parse(argv):
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("home", type=Path, help="folder of the scale: $WORK/$SCALE")
-    parser.add_argument("rows", type=Path, help="TSV with name, encoding, options")
-    parser.add_argument("output", type=Path, help="of the results, without ending")
+    parser = table_parser(__doc__, home="folder of the scale: $WORK/$SCALE")
+    parser.add_argument("--rows", type=Path, required=True, help="TSV with name, encoding, options")
     parser.add_argument("--pairs", nargs="+", required=True)
     parser.add_argument("--size", choices=("base", "big"), required=True)
-    parser.add_argument("--seeds", nargs="+", type=positive, default=[1])
     parser.add_argument("--set", choices=("test", "valid"), default="test")
     parser.add_argument("--only", nargs="+", help="names of rows (default: all)")
-    parser.add_argument("--paper", type=Path, help="TSV with the paper's figures")
     parser.add_argument("--command", help="the command to record (default: this one)")
     return parser.parse_args(argv)
 
 
 def main(argv=None):
     args = parse(argv)
-    check_json_target(f"{args.output}.json")
-    record = collect(args)
-    write_json(f"{args.output}.json", record)
-    grid.write(args.output, md=table_text.markdown(record), tsv=table_text.tsv(record))
-    print(table_text.plain(record))
+    write_table(args.output, lambda: collect(args), table_text)
 
 
 if __name__ == "__main__":

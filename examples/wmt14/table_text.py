@@ -1,6 +1,7 @@
 """A table's record as text: for the terminal, as Markdown, and as TSV."""
 
-from examples.common import grid
+from fairseq_posenc.results import result_tsv
+from fairseq_posenc.tables import aligned, bootstrap_marks, markdown, shown
 
 #: Title, key of a system's record, format. A column without a figure in any system is left out.
 COLUMNS = (
@@ -30,13 +31,10 @@ def cells(pair):
     for system in systems:
         row = [system["name"]]
         for _, key, form in ours:
-            text = form.format(system[key]) if key in system else "-"
-            deviation = system.get(f"{key}_deviation")
-            if deviation is not None and "2f" in form:
-                text += " ± " + form.format(deviation)
-            row.append(text + system.get(f"{key}_mark", ""))
+            deviation = system.get(f"{key}_deviation") if "2f" in form else None
+            row.append(shown(system.get(key), form, deviation, system.get(f"{key}_mark", "")))
         paper = system["paper"] or {}
-        row += [(paper.get(key) or "-") + (paper.get(f"{key}_mark") or "") for _, key in papers]
+        row += [shown(paper.get(key), "{}", mark=paper.get(f"{key}_mark") or "") for _, key in papers]
         rows.append(row)
     return rows
 
@@ -50,46 +48,46 @@ def notes(record, pair):
     seeds = ", ".join(map(str, record["seeds"]))
     lines.append(f"seeds: {seeds}" + ("; mean ± standard deviation" if len(record["seeds"]) > 1 else ""))
     if pair["baseline"]:
-        strong, weak = record["levels"]
-        lines.append(
-            f"++ and + better, -- and - worse than {pair['baseline']}: "
-            f"paired bootstrap, p < {strong:g} and p < {weak:g}"
-            + (" for every seed" if len(record["seeds"]) > 1 else "")
-        )
+        marks = bootstrap_marks(pair["baseline"], record["levels"])
+        lines.append(marks + (" for every seed" if len(record["seeds"]) > 1 else ""))
     lines.append("words/s: target subwords of training; minutes: of training, without validation")
     if any(system["paper"] for system in pair["systems"]):
         lines.append("paper: figures of Zhang et al. (2023) on WMT14, with the paper's own BLEU (tokenised) and marks")
     return lines
 
 
-def plain(record):
+def as_plain(record):
     """For the terminal: one aligned table a pair."""
     parts = []
     for name, pair in record["pairs"].items():
         title = f"{record['table']}, {name}, {record['size']}"
-        parts.append("\n".join([title, *grid.aligned(cells(pair)), "", *notes(record, pair)]))
+        parts.append("\n".join([title, *aligned(cells(pair)), "", *notes(record, pair)]))
     return "\n\n".join(parts)
 
 
-def markdown(record):
+def as_markdown(record):
     parts = []
     for name, pair in record["pairs"].items():
         listed = [f"- {note}" for note in notes(record, pair)]
-        parts.append("\n".join([f"{name}, {record['size']}:", "", *grid.markdown(cells(pair)), "", *listed]))
+        parts.append("\n".join([f"{name}, {record['size']}:", "", *markdown(cells(pair)), "", *listed]))
     return "\n\n".join(parts) + "\n"
 
 
-def tsv(record):
+def as_tsv(record):
     """One line a system and pair, figures unrounded; the paper's in columns of their own."""
-    ours = [key for _, key, _ in COLUMNS]
-    papers = [key for _, key in PAPER_COLUMNS]
-    header = ["pair", "name", "options", *ours, "bleu_mark", "chrf++_mark", *(f"paper_{key}" for key in papers)]
-    lines = ["\t".join(header)]
-    for name, pair in record["pairs"].items():
-        for system in pair["systems"]:
-            row = [name, system["name"], system["options"] or "-"]
-            row += [str(system.get(key, "-")) for key in ours]
-            row += [system["bleu_mark"] or "-", system["chrf++_mark"] or "-"]
-            row += [str((system["paper"] or {}).get(key) or "-") for key in papers]
-            lines.append("\t".join(row))
-    return "\n".join(lines) + "\n"
+    return result_tsv(
+        "table",
+        [
+            {
+                "pair": name,
+                "name": system["name"],
+                "options": system["options"],
+                **{key: system.get(key) for _, key, _ in COLUMNS},
+                **{key: system.get(key) for key in ("bleu_deviation", "chrf++_deviation")},
+                **{key: system[key] or None for key in ("bleu_mark", "chrf++_mark")},
+                **{f"paper_{key}": (system["paper"] or {}).get(key) for _, key in PAPER_COLUMNS},
+            }
+            for name, pair in record["pairs"].items()
+            for system in pair["systems"]
+        ],
+    )

@@ -6,92 +6,18 @@ to stock within the same round.
 
 import statistics
 import sys
-import time
-from argparse import Namespace
-from dataclasses import dataclass
-from typing import Optional
 
 import torch
 from fairseq.sequence_generator import SequenceGenerator
 from torch.nn import functional as F
 from tqdm import tqdm
 
-from fairseq_posenc.analysis.build import architecture, build_model
-from fairseq_posenc.analysis.peak_memory import in_own_process, peak_of_process
-from fairseq_posenc.analysis.precision import Updates, autocasting, in_precision
+from fairseq_posenc.analysis.peak_memory import in_own_process, peak_so_far
+from fairseq_posenc.analysis.precision import Updates
+from fairseq_posenc.analysis.timer import in_turns
+from fairseq_posenc.analysis.workload import STOCK
 from fairseq_posenc.encodings import Stack, encoding_class
 from fairseq_posenc.errors import InputError
-from fairseq_posenc.models.language_model import SIZES as LANGUAGE_MODEL_SIZES
-
-STOCK = "stock"
-
-
-@dataclass(frozen=True)
-class Workload:
-    """What is measured: ``sentences`` pairs of ``length`` tokens each, on models of ``size``."""
-
-    size: str = "wmt_en_de"
-    words: int = 40_000
-    length: int = 32
-    sentences: int = 32
-    beam: Optional[int] = 4
-    device: str = "cpu"
-    precision: str = "fp32"
-
-    @property
-    def tokens(self):
-        return self.length * self.sentences
-
-    def model(self, system):
-        arch = f"transformer_{self.size}" if system == STOCK else architecture(system, self.size)
-        flags = ["--share-all-embeddings"]
-        # Tables of absolute positions have fairseq's default of 1024 rows, unless that is too few: generation
-        # takes one more than the length, for the end of the sentence.
-        rows = max(1024, self.length + 1)
-        flags += ["--max-source-positions", rows, "--max-target-positions", rows]
-        return in_precision(build_model(arch, *flags, words=self.words), self.precision).to(self.device)
-
-    def batch(self):
-        """Source, previous output and target, (sentences, length) each, without padding."""
-        generator = torch.Generator().manual_seed(0)
-        shape = (self.sentences, self.length)
-        return [torch.randint(4, 4 + self.words, shape, generator=generator).to(self.device) for _ in range(3)]
-
-    def autocasting(self):
-        return autocasting(self.precision, self.device)
-
-    def inputs(self):
-        """What the model is called with for a batch."""
-        source, previous, _ = self.batch()
-        return source, None, previous
-
-
-@dataclass(frozen=True)
-class LanguageModelWorkload(Workload):
-    """What is measured: ``sentences`` texts of ``length`` tokens each, on language models of ``size``."""
-
-    size: str = "base"
-
-    def model(self, system):
-        if system == STOCK:
-            arch, flags = "transformer_lm", stock_language_model_flags(self.size)
-        else:
-            arch, flags = architecture(system, self.size, "transformer_lm"), []
-        flags += ["--task", "language_modeling", "--tokens-per-sample", self.length]
-        return in_precision(build_model(arch, *flags, words=self.words), self.precision).to(self.device)
-
-    def inputs(self):
-        return self.batch()[:1]
-
-
-def stock_language_model_flags(size):
-    """The flags that make fairseq's ``transformer_lm`` a model of this size."""
-    settings = Namespace()
-    LANGUAGE_MODEL_SIZES[size](settings)
-    names = [f"decoder_{name}" for name in ("layers", "input_dim", "embed_dim", "ffn_embed_dim", "output_dim")]
-    names += ["decoder_attention_heads", "dropout", "attention_dropout", "activation_fn"]
-    flags = [word for name in names for word in (f"--{name.replace('_', '-')}", getattr(settings, name))]
-    return [*flags, "--decoder-normalize-before"]
 
 
 def check_limits(workload, systems, generates):
@@ -113,11 +39,6 @@ def check_limits(workload, systems, generates):
         raise InputError(
             f"--length {workload.length} needs {needed} positions, but by default there are: {short}; {cure}"
         )
-
-
-def synchronize(device):
-    if device == "cuda":
-        torch.cuda.synchronize()
 
 
 class TrainingStep:
@@ -148,7 +69,7 @@ class Forward:
         self.inputs = workload.inputs()
 
     def __call__(self):
-        with torch.no_grad(), self.workload.autocasting():
+        with self.workload.inference():
             for _ in range(self.batches):
                 self.model(*self.inputs)
 
@@ -175,7 +96,7 @@ class Generation:
 
     def __call__(self):
         lengths = torch.full((self.workload.sentences,), self.workload.length, device=self.workload.device)
-        with torch.no_grad(), self.workload.autocasting():
+        with self.workload.inference():
             self.generator.generate([], {"net_input": {"src_tokens": self.source, "src_lengths": lengths}})
 
 
@@ -187,21 +108,8 @@ def compare_times(workload, systems, kind, rounds):
         the rounds' ratios, "ratios": [one a round]}}, stock included.
     """
     names = [STOCK, *systems]
-    runs = {name: kind(workload, name) for name in names}
-    seconds = {name: [] for name in names}
-    progress = tqdm(total=(rounds + 1) * len(names), desc=kind.__name__, file=sys.stderr)
-    for round_number in range(rounds + 1):
-        # The order rotates, so that no system always follows the same one.
-        start = round_number % len(names)
-        for name in names[start:] + names[:start]:
-            synchronize(workload.device)
-            begin = time.perf_counter()
-            runs[name]()
-            synchronize(workload.device)
-            if round_number:  # round 0 warms up
-                seconds[name].append(time.perf_counter() - begin)
-            progress.update()
-    progress.close()
+    runs = in_turns({name: kind(workload, name) for name in names}, rounds, workload.device, kind.__name__)
+    seconds = {name: [of_run for of_run, _ in of_rounds] for name, of_rounds in runs.items()}
     result = {}
     for name in names:
         median = statistics.median(seconds[name])
@@ -229,9 +137,7 @@ def _peak_memory(workload, system):
     step = TrainingStep(workload, system)
     for _ in range(2):  # the second step runs with the optimizer's state in place
         step()
-    if workload.device == "cuda":
-        return torch.cuda.max_memory_allocated()
-    return peak_of_process()
+    return peak_so_far(workload.device)
 
 
 def compare_memory(workload, systems):

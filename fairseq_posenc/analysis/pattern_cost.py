@@ -2,60 +2,15 @@
 
 import statistics
 import sys
-import time
-from contextlib import contextmanager
-from dataclasses import dataclass
 
 import numpy as np
-import torch
 from tqdm import tqdm
 
-from fairseq_posenc.analysis.build import architecture, build_model
-from fairseq_posenc.analysis.peak_memory import in_own_process, peak_of_process
-from fairseq_posenc.analysis.precision import autocasting, in_precision
-from fairseq_posenc.attention.computation import AttentionCall
+from fairseq_posenc.analysis.peak_memory import in_own_process, peak_above
+from fairseq_posenc.analysis.timer import AttentionTimer, in_turns
 from fairseq_posenc.encodings import Stack, encoding_class
 from fairseq_posenc.errors import InputError
-
-
-@dataclass(frozen=True)
-class Workload:
-    """One text of ``length`` tokens through an untrained language model of these sizes."""
-
-    layers: int = 2
-    dim: int = 512
-    heads: int = 8
-    words: int = 1000
-    device: str = "cpu"
-    precision: str = "fp32"
-
-    def model(self, encoding, pattern, longest):
-        """The model in evaluation mode, for texts of up to ``longest`` tokens."""
-        flags = {
-            "--attention-pattern": pattern,
-            "--decoder-layers": self.layers,
-            "--decoder-embed-dim": self.dim,
-            "--decoder-ffn-embed-dim": 4 * self.dim,
-            "--decoder-attention-heads": self.heads,
-            "--tokens-per-sample": longest,
-        }
-        words = [word for pair in flags.items() for word in pair]
-        arch = architecture(encoding, "tiny", "transformer_lm")
-        model = build_model(arch, "--task", "language_modeling", *words, words=self.words)
-        return in_precision(model, self.precision).to(self.device)
-
-    def text(self, length):
-        generator = torch.Generator().manual_seed(0)
-        return torch.randint(4, 4 + self.words, (1, length), generator=generator).to(self.device)
-
-    @contextmanager
-    def inference(self):
-        with torch.no_grad(), autocasting(self.precision, self.device):
-            yield
-
-    def synchronize(self):
-        if self.device == "cuda":
-            torch.cuda.synchronize()
+from fairseq_posenc.models.stack import self_attentions
 
 
 def check_limit(workload, encoding, longest):
@@ -69,30 +24,18 @@ def check_limit(workload, encoding, longest):
         )
 
 
-@contextmanager
-def time_in_attention(workload):
-    """While inside, the list that this yields collects the seconds of each attention, without its projections."""
-    seconds, call = [], AttentionCall.__call__
-
-    def timed(self, *args):
-        workload.synchronize()
-        begin = time.perf_counter()
-        out = call(self, *args)
-        workload.synchronize()
-        seconds.append(time.perf_counter() - begin)
-        return out
-
-    AttentionCall.__call__ = timed
-    try:
-        yield seconds
-    finally:
-        AttentionCall.__call__ = call
+def cells_of(systems, lengths, longest_full):
+    """[(encoding, pattern, length)] of systems (encoding, pattern), full attention up to ``longest_full`` only."""
+    return [
+        (*system, length) for length in lengths for system in systems if system[1] != "full" or length <= longest_full
+    ]
 
 
 def measure_times(workload, systems, lengths, longest_full, rounds):
     """Seconds of one forward pass for every system and length, in turns.
 
     Args:
+        workload: a Patterns (workload.py).
         systems: list of (encoding, pattern).
         longest_full: the pattern "full" is measured up to this length only.
         rounds: measured rounds, after one to warm up.
@@ -102,37 +45,27 @@ def measure_times(workload, systems, lengths, longest_full, rounds):
         medians over the rounds; each also as a list of all rounds ("rounds", "attention_rounds").
     """
     models = {system: workload.model(*system, max(lengths)) for system in systems}
-    cells = [
-        (system, length) for length in lengths for system in systems if system[1] != "full" or length <= longest_full
-    ]
-    whole, attention = {cell: [] for cell in cells}, {cell: [] for cell in cells}
-    with tqdm(total=len(cells) * (rounds + 1), desc="forward", file=sys.stderr) as progress, workload.inference():
-        for number in range(rounds + 1):
-            for cell in cells:
-                system, length = cell
-                text = workload.text(length)
-                with time_in_attention(workload) as seconds:
-                    workload.synchronize()
-                    begin = time.perf_counter()
-                    models[system](text)
-                    workload.synchronize()
-                    end = time.perf_counter()
-                if number:  # round 0 warms up
-                    whole[cell].append(end - begin)
-                    attention[cell].append(sum(seconds))
-                progress.update()
-    return [
-        {
-            "encoding": encoding,
-            "pattern": pattern,
-            "length": length,
-            "seconds": statistics.median(whole[(encoding, pattern), length]),
-            "attention_seconds": statistics.median(attention[(encoding, pattern), length]),
-            "rounds": whole[(encoding, pattern), length],
-            "attention_rounds": attention[(encoding, pattern), length],
-        }
-        for (encoding, pattern), length in cells
-    ]
+
+    def forward(encoding, pattern, length):
+        model, text = models[encoding, pattern], workload.text(length)
+
+        def run():
+            with AttentionTimer(self_attentions(model.decoder), workload.device) as attention:
+                model(text)
+            return attention.seconds
+
+        return run
+
+    with workload.inference():
+        runs = {cell: forward(*cell) for cell in cells_of(systems, lengths, longest_full)}
+        found = in_turns(runs, rounds, workload.device, "forward")
+    rows = []
+    for (encoding, pattern, length), of_rounds in found.items():
+        whole, attention = map(list, zip(*of_rounds))
+        medians = {"seconds": statistics.median(whole), "attention_seconds": statistics.median(attention)}
+        all_rounds = {"rounds": whole, "attention_rounds": attention}
+        rows.append({"encoding": encoding, "pattern": pattern, "length": length, **medians, **all_rounds})
+    return rows
 
 
 def growth(rows):
@@ -175,14 +108,7 @@ def _memory(workload, encoding, pattern, length):
     model = workload.model(encoding, pattern, length)
     with workload.inference():
         model(workload.text(16))
-        if workload.device == "cuda":
-            torch.cuda.reset_peak_memory_stats()
-            before = torch.cuda.memory_allocated()
-            model(workload.text(length))
-            return torch.cuda.max_memory_allocated() - before
-        before = peak_of_process()
-        model(workload.text(length))
-        return peak_of_process() - before
+        return peak_above(workload.device, lambda: model(workload.text(length)))
 
 
 def measure_memory(workload, systems, lengths, longest_full):
@@ -191,11 +117,8 @@ def measure_memory(workload, systems, lengths, longest_full):
     Returns:
         list of {"encoding", "pattern", "length", "bytes"}.
     """
-    cells = [
-        (*system, length) for length in lengths for system in systems if system[1] != "full" or length <= longest_full
-    ]
     rows = []
-    for encoding, pattern, length in tqdm(cells, desc="memory", file=sys.stderr):
+    for encoding, pattern, length in tqdm(cells_of(systems, lengths, longest_full), desc="memory", file=sys.stderr):
         peak = in_own_process(_memory, workload, encoding, pattern, length)
         rows.append({"encoding": encoding, "pattern": pattern, "length": length, "bytes": peak})
     return rows

@@ -6,6 +6,8 @@ import sys
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
+import torch
+
 
 def in_own_process(function, *arguments):
     """What ``function(*arguments)`` returns in a fresh process."""
@@ -22,3 +24,17 @@ def peak_of_process():
         return 1024 * int(line.split()[1])
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     return peak if sys.platform == "darwin" else peak * 1024
+
+
+def peak_so_far(device):
+    """The most memory so far, in bytes: of this process on a CPU, of PyTorch's allocator on a GPU."""
+    return torch.cuda.max_memory_allocated() if device == "cuda" else peak_of_process()
+
+
+def peak_above(device, run):
+    """What ``run()`` adds at its peak to the memory that there is before; on a CPU, to the peak of before."""
+    if device == "cuda":
+        torch.cuda.reset_peak_memory_stats()
+    before = torch.cuda.memory_allocated() if device == "cuda" else peak_of_process()
+    run()
+    return peak_so_far(device) - before

@@ -7,9 +7,12 @@ import torch
 from torch.nn import functional as F
 
 from fairseq_posenc.analysis.attention_scores import attention_scores
+from fairseq_posenc.analysis.bias_curves import RECENT, biases_of
 from fairseq_posenc.analysis.curves import thinned
 from fairseq_posenc.analysis.extrapolation_protocols import LastToken
+from fairseq_posenc.analysis.grid import Measurement
 from fairseq_posenc.attention.patterns import Blockwise, Window
+from fairseq_posenc.tables import aligned, shown
 
 #: The share of the gradient that the empirical receptive field holds.
 SHARE = 0.99
@@ -100,6 +103,47 @@ def attention_distances(loaded, inputs):
     return sums / inputs.numel()
 
 
+class ReceptiveField(Measurement):
+    """What ``fairseq-posenc receptive-field`` measures.
+
+    Args:
+        segments, seed: tokens that are drawn, and of the draw.
+        max_tokens: of a batch.
+    """
+
+    command, kind, kinds = "receptive-field", "receptive-field", ("receptive-field",)
+    shortest, needs = 2, "a token to predict and one before it"
+
+    def __init__(self, segments, seed, max_tokens):
+        self.protocol, self.max_tokens, self.biases = LastToken(segments, seed), max_tokens, []
+
+    def prepare(self, text, lengths):
+        for length in lengths:
+            self.protocol.used(len(text), [length])
+        return super().prepare(text, lengths)
+
+    def setting(self):
+        return {"segments": self.protocol.segments, "seed": self.protocol.seed}
+
+    def inputs(self, length):
+        return length - 1  # the last token is predicted
+
+    def check_model(self, loaded, name):
+        curves = biases_of(loaded, max(*self.lengths, RECENT))
+        self.biases = [{"name": name, "path": loaded.path, **curve} for curve in curves] + self.biases
+
+    def steps(self, cell):
+        return self.protocol.segments
+
+    def measure(self, loaded, cell, progress):
+        return receptive_field_cell(loaded, self.text, cell["length"], self.protocol, self.max_tokens, progress)
+
+    def fields(self, cells, saved):
+        """The biases of all checkpoints, those of this run computed anew."""
+        paths = {curve["path"] for curve in self.biases}
+        return {"biases": [curve for curve in saved.get("biases", ()) if curve["path"] not in paths] + self.biases}
+
+
 def receptive_field_cell(loaded, text, length, protocol, max_tokens, progress=lambda count: None):
     """What a result says of a model at a length, ready for JSON.
 
@@ -137,24 +181,13 @@ def receptive_field_cell(loaded, text, length, protocol, max_tokens, progress=la
     }
 
 
-def draw_segments(count, seed, tokens, lengths):
-    """The LastToken that draws segments. Raises InputError where the text is too short."""
-    protocol = LastToken(count, seed)
-    for length in lengths:
-        protocol.used(tokens, [length])
-    return protocol
-
-
 def text_table(cells):
     """A line a checkpoint, pattern and length."""
-    lines = [
-        f"{'system':<24} {'pattern':<14} {'length':>7} {'erf':>7} {'of segments':>16} {'bound':>7}  attention distance"
-    ]
+    rows = [["system", "pattern", "length", "erf", "of segments", "bound", "attention distance"]]
     for cell in cells:
         segments = cell["erf_of_segments"]
-        own = f"{segments['mean']:.1f} ± {segments['deviation']:.1f}"
-        system = f"{cell['name']:<24} {cell['pattern']:<14}"
-        bound = "" if cell["theoretical"] is None else cell["theoretical"]
+        own = shown(segments["mean"], "{:.1f}", segments["deviation"])
         layers = " ".join(f"{distance:.1f}" for distance in cell["attention_distance"]["by_layer"])
-        lines.append(f"{system} {cell['length']:>7} {cell['erf']:>7} {own:>16} {bound:>7}  {layers}")
-    return "\n".join(lines)
+        numbers = [str(cell["length"]), str(cell["erf"]), own, shown(cell["theoretical"], "{}"), layers]
+        rows.append([cell["name"], cell["pattern"], *numbers])
+    return "\n".join(aligned(rows, left=2))

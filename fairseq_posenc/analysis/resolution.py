@@ -1,14 +1,15 @@
 """Attention resolution: how well attention tells distances apart (Sun et al. 2023, section 3.1 and 4.3)."""
 
 import math
-import statistics
 
 import numpy as np
 import torch
 
 from fairseq_posenc.analysis.attention_scores import attention_scores, sums_by_distance
 from fairseq_posenc.analysis.curves import thinned
+from fairseq_posenc.analysis.grid import Measurement
 from fairseq_posenc.errors import InputError
+from fairseq_posenc.tables import aligned, groups, mean_and_deviation, shown
 
 
 def resolution(expected):
@@ -62,6 +63,33 @@ def piece_starts(tokens, length, count):
     return np.linspace(0, tokens - length, count).astype(int).tolist()
 
 
+class Resolution(Measurement):
+    """What ``fairseq-posenc resolution`` measures, on so many ``texts`` at each length."""
+
+    command, kind, kinds = "resolution", "resolution", ("resolution",)
+    shortest, needs = 2, "distances"
+
+    def __init__(self, texts):
+        self.texts = texts
+
+    def prepare(self, text, lengths):
+        for length in lengths:
+            piece_starts(len(text), length, self.texts)
+        return super().prepare(text, lengths)
+
+    def setting(self):
+        return {"texts": self.texts}
+
+    def check_model(self, loaded, name):
+        loaded.attentions()
+
+    def steps(self, cell):
+        return self.texts
+
+    def measure(self, loaded, cell, progress):
+        return resolution_cell(loaded, self.text, cell["length"], self.texts, progress)
+
+
 def resolution_cell(loaded, text, length, count, progress=lambda: None):
     """What a result says of a model at a length, ready for JSON.
 
@@ -111,17 +139,8 @@ def closed_form_curves(dim, length, gamma, scale_base):
 
 def text_table(cells):
     """A line a system, pattern and length: the mean over seeds, with the standard deviation where there are several."""
-    groups = {}
-    for cell in cells:
-        groups.setdefault((cell["name"], cell["pattern"], cell["length"]), []).append(cell)
-    lines = [f"{'system':<24} {'pattern':<14} {'length':>7} {'resolution':>17} {'mean of heads':>17}"]
-    for (name, pattern, length), seeds in groups.items():
-        values = [spread([cell[key] for cell in seeds]) for key in ("resolution", "mean_of_heads")]
-        lines.append(f"{name:<24} {pattern:<14} {length:>7} {values[0]:>17} {values[1]:>17}")
-    return "\n".join(lines)
-
-
-def spread(values):
-    """0.1234, or 0.1234 ± 0.0012 for several."""
-    deviation = f" ± {statistics.stdev(values):.4f}" if len(values) > 1 else ""
-    return f"{statistics.fmean(values):.4f}{deviation}"
+    rows = [["system", "pattern", "length", "resolution", "mean of heads"]]
+    for (name, pattern, length), seeds in groups(cells, "name", "pattern", "length").items():
+        values = (mean_and_deviation([cell[key] for cell in seeds]) for key in ("resolution", "mean_of_heads"))
+        rows.append([name, pattern, str(length), *(shown(mean, "{:.4f}", deviation) for mean, deviation in values)])
+    return "\n".join(aligned(rows, left=2))

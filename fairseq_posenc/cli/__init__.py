@@ -25,17 +25,31 @@ COMMANDS = {
         "fairseq_posenc.cli.receptive_field",
         "which tokens predictions depend on, and biases with fits",
     ),
-    "bench-patterns": ("fairseq_posenc.cli.bench_patterns", "time and memory of attention patterns by length"),
-    "bench": ("fairseq_posenc.cli.bench", "speed and memory of the encodings relative to stock fairseq"),
+    "bench": ("fairseq_posenc.cli.bench", "speed and memory of encodings relative to stock fairseq, or of patterns"),
     "gpu-check": ("fairseq_posenc.cli.gpu_check", "what to run first on a GPU: parity with the CPU, kernels, speed"),
     "plot": ("fairseq_posenc.cli.plot", "figures of saved results: PNG, PDF, and TSV with the numbers"),
     "draw": ("fairseq_posenc.cli.draw", "figures of what encodings do at every distance"),
 }
 
 
+def renamed(argv):
+    """The words of a command that had another name, which is told."""
+    if argv[:1] != ["bench-patterns"]:
+        return argv
+    print("fairseq-posenc bench-patterns: the new name is: fairseq-posenc bench --patterns", file=sys.stderr)
+    # Its measure "time" is now "forward", as that of other models.
+    measures = {number + 1 for number, word in enumerate(argv) if word == "--measure"}
+    words = [
+        word.replace("time", "forward") if number in measures or word.startswith("--measure=") else word
+        for number, word in enumerate(argv)
+    ][1:]
+    patterns = any(word == "--patterns" or word.startswith("--patterns=") for word in words)
+    return ["bench", *([] if patterns else ["--patterns"]), *words]
+
+
 def main(argv=None):
     """Run one command; return its exit status (2 for bad input, printed as one line)."""
-    argv = sys.argv[1:] if argv is None else argv
+    argv = renamed(sys.argv[1:] if argv is None else argv)
     parser = argparse.ArgumentParser(prog="fairseq-posenc", description="Positional encodings for fairseq.")
     parser.add_argument("--version", action="version", version=f"fairseq-posenc {__version__}")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)

@@ -45,7 +45,7 @@ def run(args):
         if not any(True for _ in encoding.parameters()):
             weights = "fixed"
         rows += rows_of(encoding.name, side, weights, by_distance.curves(encoding, args.distance))
-    for path in save_figure(args.output, draw({"": rows}), rows):
+    for path in save_figure(args.output, draw({"": rows}), "encoding", rows):
         print(path)
 
 

@@ -59,26 +59,17 @@ def run(args):
     # fairseq takes seconds to import: only after the arguments have been checked.
     from fairseq_posenc.analysis.extrapolation import Extrapolation
     from fairseq_posenc.analysis.extrapolation_protocols import PROTOCOLS
-    from fairseq_posenc.analysis.extrapolation_results import t_test
+    from fairseq_posenc.analysis.extrapolation_summary import t_test
     from fairseq_posenc.analysis.extrapolation_table import text_table
-    from fairseq_posenc.analysis.systems import check_systems
+    from fairseq_posenc.analysis.grid import Grid, check_systems
 
     systems = check_systems(args.path, args.names)
     text, loading = text_and_loading(args)
-    extrapolation = Extrapolation(
-        text,
-        systems,
-        args.lengths,
-        args.patterns,
-        PROTOCOLS[args.protocol](**options),
-        args.baseline,
-        args.json,
-        max_tokens=args.max_tokens,
-        **loading,
-    )
-    if extrapolation.results.pairs():
+    extrapolation = Extrapolation(PROTOCOLS[args.protocol](**options), args.baseline, args.max_tokens)
+    grid = Grid(extrapolation, text, systems, args.patterns, args.lengths, loading, args.json)
+    if grid.results.pairs():
         t_test()
-    print(text_table(extrapolation.run()))
+    print(text_table(grid.run()))
 
 
 def protocol_options(args):

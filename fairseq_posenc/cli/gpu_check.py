@@ -18,7 +18,8 @@ from pathlib import Path
 from fairseq_posenc.cli.lists import words
 from fairseq_posenc.encodings import encoding_class, encoding_names
 from fairseq_posenc.errors import InputError
-from fairseq_posenc.provenance import check_json_target, provenance, write_json
+from fairseq_posenc.provenance import check_json_target, write_json
+from fairseq_posenc.results import new_result
 
 PARTS = ("parity", "kernels", "beam", "syncs", "training", "lengths")
 FAMILIES = ("translation", "full", "window", "blockwise")
@@ -60,9 +61,8 @@ def run(args):
     if not gpu:
         print("gpu_check: no GPU; measuring the CPU at tiny size", flush=True)
     sizes = sizes_of("cuda" if gpu else "cpu")
-    origin = provenance()
-    name = torch.cuda.get_device_name() if gpu else origin["hardware"]["cpu"]
-    result = {"kind": "gpu-check", "device": name, "sizes": vars(sizes), "finished": [], **origin}
+    result = new_result("gpu-check", {"sizes": vars(sizes), "finished": []})
+    name = result["device"] = torch.cuda.get_device_name() if gpu else result["hardware"]["cpu"]
     print(f"{name}, PyTorch {torch.__version__}", flush=True)
     wrong = []
     for part in args.only:

@@ -9,7 +9,7 @@ to n = 1..8. Files are read as `fairseq-posenc score` reads them.
 """
 
 from fairseq_posenc.cli.translations import add_translation_arguments, check_json_argument, print_notes
-from fairseq_posenc.provenance import provenance, write_json
+from fairseq_posenc.results import write_result
 from fairseq_posenc.scoring.grain import grain_scores, text_table
 
 
@@ -23,4 +23,4 @@ def run(args):
     print_notes("grain", result["notes"])
     print(text_table(result))
     if args.json is not None:
-        write_json(args.json, {**result, **provenance()})
+        write_result(args.json, "grain", result)

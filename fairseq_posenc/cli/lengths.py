@@ -13,7 +13,7 @@ as --src, the result records its longest sentence and the figure shows it.
 
 from fairseq_posenc.cli.lists import numbers
 from fairseq_posenc.cli.translations import add_translation_arguments, check_json_argument, print_notes
-from fairseq_posenc.provenance import provenance, write_json
+from fairseq_posenc.results import write_result
 from fairseq_posenc.scoring.lengths import BUCKETS, length_scores, text_table
 
 
@@ -38,4 +38,4 @@ def run(args):
     print_notes("lengths", result["notes"])
     print(text_table(result))
     if args.json is not None:
-        write_json(args.json, {**result, **provenance()})
+        write_result(args.json, "lengths", result)

@@ -6,6 +6,9 @@ more than 0.99. Beside it the bound of a window (its size times layers), the mea
 the biases of encodings that have one, with the least-squares curves a log(1 + distance) + b through all distances and
 through the 50 nearest. A length counts the predicted token.
 
+Results are written to --json whenever a cell is finished. The same call again does what is left; a call with other
+checkpoints, patterns or lengths adds to it.
+
 With --closed-form, no model is needed: Sandwich at h = 8 and its fits (Figures 8, 9, 10).
 
   fairseq-posenc receptive-field data-bin/arxiv --path checkpoints/*/checkpoint_best.pt --lengths 2048 --json field.json
@@ -21,7 +24,7 @@ from fairseq_posenc.cli.language_models import (
 )
 from fairseq_posenc.cli.lists import numbers
 from fairseq_posenc.errors import InputError
-from fairseq_posenc.provenance import provenance, write_json
+from fairseq_posenc.results import write_result
 
 
 def add_arguments(parser):
@@ -38,13 +41,15 @@ def add_arguments(parser):
 def run(args):
     check_positive(args, "tokens", "segments", "max_tokens")
     check_model_arguments(args, ("dims",))
-    result = closed_form(args) if args.closed_form else of_models(args)
-    write_json(args.json, {"kind": "receptive-field", **result, **provenance()})
+    if args.closed_form:
+        write_result(args.json, "receptive-field", closed_form(args))
+    else:
+        of_models(args)
 
 
 def closed_form(args):
     from fairseq_posenc.analysis.bias_curves import RECENT, sandwich_curves
-    from fairseq_posenc.analysis.systems import check_lengths
+    from fairseq_posenc.analysis.grid import check_lengths
     from fairseq_posenc.encodings.limits import check_table
 
     for name in ("segments", "seed", "max_tokens"):
@@ -71,38 +76,14 @@ def formulas(curve):
 
 
 def of_models(args):
-    from fairseq_posenc.analysis.bias_curves import RECENT, biases_of
-    from fairseq_posenc.analysis.receptive_field import draw_segments, receptive_field_cell, text_table
-    from fairseq_posenc.analysis.systems import check_lengths, check_systems, measure_systems
+    from fairseq_posenc.analysis.grid import Grid, check_systems
+    from fairseq_posenc.analysis.receptive_field import ReceptiveField, text_table
 
     count, seed = 100 if args.segments is None else args.segments, 1 if args.seed is None else args.seed
     if seed < 0:
         raise InputError(f"--seed must be at least 0, but is {seed}")
-    max_tokens = 8192 if args.max_tokens is None else args.max_tokens
-    check_lengths(args.lengths, 2, "a token to predict and one before it")
     systems = check_systems(args.path, args.names)
     text, loading = text_and_loading(args)
-    protocol = draw_segments(count, seed, len(text), args.lengths)
-    biases = {}
-
-    def measure(loaded, length, progress):
-        if loaded.path not in biases:
-            biases[loaded.path] = biases_of(loaded, max(*args.lengths, RECENT))
-        return receptive_field_cell(loaded, text, length, protocol, max_tokens, progress)
-
-    checkpoints, cells = measure_systems(
-        text, systems, args.patterns, args.lengths, loading, measure, steps=count, predicted=1
-    )
-    print(text_table(cells))
-    names = dict(systems)
-    curves = [{"name": names[path], "path": path, **curve} for path, of_path in biases.items() for curve in of_path]
-    facts = {"data": text.data, "subset": text.subset, "tokens": len(text), "sha256": text.sha256}
-    return {
-        "text": facts,
-        "seed": seed,
-        "precision": args.precision,
-        "overrides": loading["overrides"],
-        "checkpoints": checkpoints,
-        "cells": cells,
-        "biases": curves,
-    }
+    measurement = ReceptiveField(count, seed, 8192 if args.max_tokens is None else args.max_tokens)
+    grid = Grid(measurement, text, systems, args.patterns, args.lengths, loading, args.json)
+    print(text_table(grid.run()["cells"]))

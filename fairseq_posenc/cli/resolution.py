@@ -5,6 +5,9 @@ of the text, all heads and layers; the resolution of s is Eq 4. "mean of heads" 
 heads. Pairs that the attention pattern hides do not count. Eq 4 cannot exceed 1, as numbers in the paper's Table 3 do:
 compare its order, not its values.
 
+Results are written to --json whenever a cell is finished. The same call again does what is left; a call with other
+checkpoints, patterns or lengths adds to it.
+
 With --closed-form, no model is needed: g of Eq 10 for RoPE and xPos, the curves of Figure 2.
 
   fairseq-posenc resolution data-bin/books --path checkpoints/*/checkpoint_best.pt --lengths 1024,2048 \\
@@ -20,7 +23,7 @@ from fairseq_posenc.cli.language_models import (
     text_and_loading,
 )
 from fairseq_posenc.errors import InputError
-from fairseq_posenc.provenance import provenance, write_json
+from fairseq_posenc.results import write_result
 
 #: Options of --closed-form and their defaults.
 CLOSED_FORM = {"dim": 64, "gamma": 0.4, "scale_base": 512.0}
@@ -40,13 +43,15 @@ def add_arguments(parser):
 def run(args):
     check_positive(args, "tokens", "texts", "dim")
     check_model_arguments(args, tuple(CLOSED_FORM))
-    result = closed_form(args) if args.closed_form else of_models(args)
-    write_json(args.json, {"kind": "resolution", **result, **provenance()})
+    if args.closed_form:
+        write_result(args.json, "resolution", closed_form(args))
+    else:
+        of_models(args)
 
 
 def closed_form(args):
+    from fairseq_posenc.analysis.grid import check_lengths
     from fairseq_posenc.analysis.resolution import closed_form_curves
-    from fairseq_posenc.analysis.systems import check_lengths
     from fairseq_posenc.encodings.limits import check_number, check_table
     from fairseq_posenc.encodings.xpos import GAMMAS, SCALE_BASES
 
@@ -72,26 +77,11 @@ def closed_form(args):
 
 
 def of_models(args):
-    from fairseq_posenc.analysis.resolution import piece_starts, resolution_cell, text_table
-    from fairseq_posenc.analysis.systems import check_lengths, check_systems, measure_systems
+    from fairseq_posenc.analysis.grid import Grid, check_systems
+    from fairseq_posenc.analysis.resolution import Resolution, text_table
 
-    count = 8 if args.texts is None else args.texts
-    check_lengths(args.lengths, 2, "distances")
     systems = check_systems(args.path, args.names)
     text, loading = text_and_loading(args)
-    for length in args.lengths:
-        piece_starts(len(text), length, count)
-
-    def measure(loaded, length, progress):
-        return resolution_cell(loaded, text, length, count, progress)
-
-    checkpoints, cells = measure_systems(text, systems, args.patterns, args.lengths, loading, measure, steps=count)
-    print(text_table(cells))
-    facts = {"data": text.data, "subset": text.subset, "tokens": len(text), "sha256": text.sha256}
-    return {
-        "text": facts,
-        "precision": args.precision,
-        "overrides": loading["overrides"],
-        "checkpoints": checkpoints,
-        "cells": cells,
-    }
+    measurement = Resolution(8 if args.texts is None else args.texts)
+    grid = Grid(measurement, text, systems, args.patterns, args.lengths, loading, args.json)
+    print(text_table(grid.run()["cells"]))

@@ -13,7 +13,7 @@ as this if both were equally good. ++ and + mark a BLEU or chrF++ that is signif
 """
 
 from fairseq_posenc.cli.translations import add_translation_arguments, check_json_argument, print_notes
-from fairseq_posenc.provenance import provenance, write_json
+from fairseq_posenc.results import write_result
 from fairseq_posenc.scoring.report import score_files, text_table
 from fairseq_posenc.scoring.significance import LEVELS, SAMPLES, SEED
 
@@ -59,4 +59,4 @@ def run(args):
     print_notes("score", result["notes"])
     print(text_table(result))
     if args.json is not None:
-        write_json(args.json, {**result, **provenance()})
+        write_result(args.json, "scores", result)

@@ -1,11 +1,10 @@
 """Perplexity by position in the text, from ``fairseq-posenc extrapolate --protocol by-position``."""
 
 import math
-import statistics
 
 from fairseq_posenc.plots.extrapolation import panels_of, scale
-from fairseq_posenc.plots.rows import groups
 from fairseq_posenc.plots.style import legend_beside, line_styles, name_result, panels, styled
+from fairseq_posenc.tables import groups, mean_and_deviation
 
 COLUMNS = {
     "name": str,
@@ -27,15 +26,14 @@ def rows(record):
     seeds, None where it is not finite, ``deviation`` None with one seed.
     """
     trained = {checkpoint["name"]: checkpoint["training_length"] for checkpoint in record["checkpoints"]}
-    seeds = {}
-    for cell in record["cells"]:
-        seeds.setdefault((cell["name"], cell["pattern"], cell["length"]), []).append(cell["positions"])
     found = []
-    for (name, pattern, length), of_seeds in seeds.items():
+    for (name, pattern, length), cells in groups(record["cells"], "name", "pattern", "length").items():
+        of_seeds = [cell["positions"] for cell in cells]
         firsts = of_seeds[0]["from"]
         for place, (first, after) in enumerate(zip(firsts, [*firsts[1:], length])):
             losses = [one["loss"][place] for one in of_seeds]
-            values = None if None in losses or max(losses) > 700 else [math.exp(loss) for loss in losses]
+            finite = None not in losses and max(losses) <= 700
+            mean, deviation = mean_and_deviation([math.exp(loss) for loss in losses]) if finite else (None, None)
             found.append(
                 {
                     "name": name,
@@ -43,8 +41,8 @@ def rows(record):
                     "length": length,
                     "position": (first + 1 + after) / 2,
                     "seeds": len(losses),
-                    "perplexity": values and statistics.fmean(values),
-                    "deviation": statistics.stdev(values) if values and len(values) > 1 else None,
+                    "perplexity": mean,
+                    "deviation": deviation,
                     "training_length": trained[name],
                 }
             )

@@ -1,7 +1,7 @@
 """Time and memory of systems as bars, from ``fairseq-posenc bench``: Figure 2 and Table 3 of Zhang et al. (2023)."""
 
-from fairseq_posenc.plots.rows import groups
-from fairseq_posenc.plots.style import line_styles, name_result, panels, styled
+from fairseq_posenc.plots.style import fill, line_styles, panels, styled
+from fairseq_posenc.tables import groups
 
 COLUMNS = {"measure": str, "system": str, "value": float, "low": float, "high": float, "unit": str}
 REQUIRED = ("measure", "system", "value", "unit")
@@ -40,21 +40,17 @@ def draw(results):
     heights = [0.8 + 0.22 * systems for systems in most]
     mean_height = sum(heights) / len(heights)
     figure, axes = panels(len(results), len(measures), 3.3, mean_height, legend=0.7, height_ratios=heights)
-    for line, (label, rows) in zip(axes, results.items()):
-        by_measure = groups(rows, "measure")
-        for panel, measure in zip(line, measures):
-            if measure in by_measure:
-                bars(panel, by_measure[measure])
-                panel.set_xlabel(f"{AXES[measure]} ({by_measure[measure][0]['unit']})")
-            else:
-                panel.set_axis_off()
-        if len(results) > 1:
-            name_result(next(panel for panel in line if panel.axison), label)
+
+    def one_panel(panel, measure, rows):
+        bars(panel, rows)
+        panel.set_xlabel(f"{AXES[measure]} ({rows[0]['unit']})")
+
+    fill(axes, results, "measure", measures, one_panel)
     return figure
 
 
 def bars(panel, rows):
-    """Draw a horizontal bar a system, its value at the right; the first is at the top, its value a dotted line."""
+    """Draw a horizontal bar a system, its value (or ``text``) at the right; the first at the top, a dotted line."""
     names = [row["system"] for row in rows]
     styles = line_styles(names)
     at_the_right = panel.get_yaxis_transform()
@@ -64,7 +60,7 @@ def bars(panel, rows):
         if row["low"] is not None and row["high"] is not None:
             spread = [[value - row["low"]], [row["high"] - value]]
             panel.errorbar(value, place, xerr=spread, color="black", linewidth=1, capsize=2)
-        panel.text(1.02, place, three_digits(value), transform=at_the_right, va="center", fontsize=8)
+        panel.text(1.02, place, row.get("text") or three_digits(value), transform=at_the_right, va="center", fontsize=8)
     panel.axvline(rows[0]["value"], color="black", linestyle=":", linewidth=0.8)
     panel.set_ylim(len(rows) - 0.5, -0.5)
     panel.set_yticks(range(len(names)), names)

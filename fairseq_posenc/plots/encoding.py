@@ -2,8 +2,8 @@
 
 import matplotlib as mpl
 
-from fairseq_posenc.plots.rows import groups
 from fairseq_posenc.plots.style import legend_beside, line_styles, panels, styled
+from fairseq_posenc.tables import groups
 
 COLUMNS = {
     "encoding": str,

@@ -1,6 +1,6 @@
 """Perplexity by length, from ``fairseq-posenc extrapolate``: Figure 1 of Sun et al. (2023)."""
 
-from fairseq_posenc.plots.style import legend_beside, line_styles, name_result, panels, styled
+from fairseq_posenc.plots.style import legend_beside, line_styles, logarithmic, name_result, panels, styled
 
 COLUMNS = {
     "name": str,
@@ -78,4 +78,4 @@ def scale(line, values):
     values = [value for value in values if value is not None]
     if values and max(values) > 5 * min(values):
         for panel in line:
-            panel.set_yscale("log")
+            logarithmic(panel)

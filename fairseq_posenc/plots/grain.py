@@ -1,7 +1,7 @@
 """The gap to the baseline as the n-gram grain grows, from ``fairseq-posenc grain``: Figure 4 of Zhang et al. (2023)."""
 
-from fairseq_posenc.plots.rows import groups
 from fairseq_posenc.plots.style import legend_beside, line_styles, name_result, panels, styled
+from fairseq_posenc.tables import groups
 
 COLUMNS = {"grain": str, "n": int, "baseline": str, "system": str, "score": float, "gap": float}
 REQUIRED = ("grain", "n", "baseline", "system", "gap")

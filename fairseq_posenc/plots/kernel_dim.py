@@ -3,9 +3,8 @@
 import re
 from statistics import mean
 
-from fairseq_posenc.errors import InputError
-from fairseq_posenc.plots.rows import groups
-from fairseq_posenc.plots.style import line_styles, name_result, panels, styled
+from fairseq_posenc.plots.style import fill, line_styles, panels, styled
+from fairseq_posenc.tables import groups
 
 COLUMNS = {"pair": str, "kernel_dim": int, "bleu": float}
 REQUIRED = ("pair", "kernel_dim", "bleu")
@@ -14,7 +13,7 @@ OPTION = re.compile(r"--posnet-dim[ =](\d+)")
 
 
 def rows(record):
-    """Return a row for each training, with the kernel dimension that its system's ``options`` give."""
+    """Return a row for each training with a kernel dimension in its system's ``options``; none where none has."""
     found = []
     for pair, table in record["pairs"].items():
         for system in table["systems"]:
@@ -22,8 +21,6 @@ def rows(record):
             if given:
                 numbers = {"pair": pair, "kernel_dim": int(given[1])}
                 found += [{**numbers, "bleu": training["bleu"]} for training in system["trainings"]]
-    if not found:
-        raise InputError("no system of the table has --posnet-dim, so there is no BLEU by kernel dimension to draw")
     return found
 
 
@@ -36,17 +33,13 @@ def draw(results):
     pairs = list(dict.fromkeys(row["pair"] for rows in results.values() for row in rows))
     style = line_styles(["posnet-embed"])["posnet-embed"]
     figure, axes = panels(len(results), len(pairs), width=3.4, height=2.6, legend=0)
-    for line, (label, rows) in zip(axes, results.items()):
-        by_pair = groups(rows, "pair")
-        for panel, pair in zip(line, pairs):
-            if pair in by_pair:
-                scores_by_dim(panel, by_pair[pair], style)
-                panel.set_xlabel("kernel dimension $d_p$")
-                panel.set_ylabel(f"BLEU, {pair}")
-            else:
-                panel.set_axis_off()
-        if len(results) > 1:
-            name_result(next(panel for panel in line if panel.axison), label)
+
+    def one_panel(panel, pair, rows):
+        scores_by_dim(panel, rows, style)
+        panel.set_xlabel("kernel dimension $d_p$")
+        panel.set_ylabel(f"BLEU, {pair}")
+
+    fill(axes, results, "pair", pairs, one_panel)
     return figure
 
 

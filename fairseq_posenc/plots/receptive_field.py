@@ -9,8 +9,8 @@ import numpy as np
 from matplotlib.ticker import MaxNLocator
 
 from fairseq_posenc.plots.extrapolation import panels_of
-from fairseq_posenc.plots.rows import groups
 from fairseq_posenc.plots.style import VERMILLION, legend_beside, line_styles, panels, styled
+from fairseq_posenc.tables import groups
 
 COLUMNS = {
     "name": str,
@@ -36,10 +36,8 @@ def rows(record):
     ``cumulative gradient`` at numbers of most recent tokens, ``erf``, ``attention distance`` of each ``layer``; and
     ``bias`` and ``fitted bias`` at distances for each ``head``, of the first checkpoint of a name, or for each ``dim``.
     """
-    found, seeds = [], {}
-    for cell in record.get("cells", ()):
-        seeds.setdefault((cell["name"], cell["pattern"], cell["length"]), []).append(cell)
-    for (name, pattern, length), cells in seeds.items():
+    found = []
+    for (name, pattern, length), cells in groups(record.get("cells", ()), "name", "pattern", "length").items():
         system = {"name": name, "pattern": pattern, "length": length, "seeds": len(cells)}
         found.append(row(system, ERF, statistics.fmean(cell["erf"] for cell in cells)))
         of_layers = zip(*(cell["attention_distance"]["by_layer"] for cell in cells))

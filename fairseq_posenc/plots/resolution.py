@@ -6,8 +6,8 @@ import statistics
 from matplotlib.ticker import MaxNLocator
 
 from fairseq_posenc.plots.extrapolation import panels_of
-from fairseq_posenc.plots.rows import groups
 from fairseq_posenc.plots.style import legend_beside, line_styles, name_result, panels, styled
+from fairseq_posenc.tables import groups
 
 COLUMNS = {
     "name": str,
@@ -32,10 +32,7 @@ def rows(record):
     found = []
     for curve in record.get("curves", ()):
         found += rows_of(curve["name"], None, curve["length"], [curve])
-    seeds = {}
-    for cell in record.get("cells", ()):
-        seeds.setdefault((cell["name"], cell["pattern"], cell["length"]), []).append(cell)
-    for system, cells in seeds.items():
+    for system, cells in groups(record.get("cells", ()), "name", "pattern", "length").items():
         found += rows_of(*system, cells)
     return found
 

@@ -1,6 +1,5 @@
 """Saved results that can be drawn: which kind a file holds, and its numbers as rows."""
 
-import json
 from collections import Counter
 from pathlib import Path
 
@@ -12,24 +11,33 @@ from fairseq_posenc.plots import (
     extrapolation,
     grain,
     kernel_dim,
+    length_table,
     lengths,
+    pattern_cost,
     receptive_field,
     resolution,
+    scores,
 )
-from fairseq_posenc.plots.rows import read_tsv, typed
+from fairseq_posenc.results import read_result
+from fairseq_posenc.tables import groups, read_tsv, typed
 
 # Kind -> module with COLUMNS, REQUIRED, draw({label: rows}) and, where JSON files hold that kind, rows(record).
-# A TSV file is of the first kind whose columns it has.
+# A TSV file without a column "kind" is of the first kind whose columns it has.
 KINDS = {
     "cost": cost,
     "grain": grain,
     "lengths": lengths,
-    "table": kernel_dim,
+    "kernel-dim": kernel_dim,
     "encoding": encoding,
     "receptive-field": receptive_field,
     "resolution": resolution,
     "by-position": by_position,
+    "pattern-cost": pattern_cost,
+    "length-table": length_table,
     "extrapolation": extrapolation,
+    "table": scores,
+    "scores": scores,
+    "quickstart": scores,
 }
 
 #: matplotlib cannot divide an axis of larger numbers.
@@ -39,9 +47,9 @@ LARGEST = 1e100
 def read_results(paths, paper_path=None):
     """Read results of one kind: (kind, {label: rows}); the paper's come last and say so in their label.
 
-    A result is a JSON file whose ``kind`` says what it is, or a TSV file with the columns of a kind, as ``plot`` writes
-    beside its pictures; its column ``result``, where it has one, tells several results apart. Labels are those, or
-    the files' stems, with the files' paths where that is not enough.
+    A result is a JSON file whose ``kind`` says what it is, or a TSV file, such as ``plot`` writes beside its pictures,
+    with a column ``kind`` or the columns of one; its column ``result``, where it has one, tells several results apart.
+    Labels are those, or the files' stems, with the files' paths where that is not enough.
 
     Raises InputError where a file cannot be read, its kind is unknown, the kinds differ, or a file is given twice.
     """
@@ -51,7 +59,7 @@ def read_results(paths, paper_path=None):
     files = [(path, "") for path in paths] + ([] if paper_path is None else [(paper_path, "the paper's")])
     first_kind, labelled = None, {}
     for path, owner in files:
-        kind, results = read_result(path)
+        kind, results = read_drawable(path)
         first_kind = first_kind or kind
         if kind != first_kind:
             raise InputError(f"{paths[0]} holds {first_kind} but {path} {kind}; draw results of one kind together")
@@ -61,7 +69,7 @@ def read_results(paths, paper_path=None):
     return first_kind, labelled
 
 
-def read_result(path):
+def read_drawable(path):
     """Return (kind, {name of the result, or None: rows}) of one file."""
     kind, results = read_tsv_result(path) if Path(path).suffix == ".tsv" else read_json_result(path)
     if not all(results.values()):
@@ -77,17 +85,11 @@ def read_result(path):
 
 
 def read_json_result(path):
+    record = read_result(path, KINDS, "can be drawn", "give a result that a command wrote with --json")
+    kind = record["kind"]
     try:
-        record = json.loads(Path(path).read_text(encoding="utf-8"))
-    except OSError as error:
-        raise InputError(f"cannot read {path}: {error.strerror}; check the path") from None
-    except (ValueError, RecursionError) as error:
-        raise InputError(f"{path} is not JSON ({error}); give a result that a command wrote with --json") from None
-    kind = record.get("kind") if isinstance(record, dict) else None
-    if not isinstance(kind, str) or kind not in KINDS:
-        says = "names no kind of result" if kind is None else f"holds {kind!r}, which is no kind that can be drawn"
-        raise InputError(f"{path} {says}; known kinds: {', '.join(KINDS)}")
-    try:
+        if kind == "table" and kernel_dim.rows(record):
+            kind = "kernel-dim"
         return kind, {None: KINDS[kind].rows(record)}
     except InputError as error:
         raise InputError(f"{path}: {error}") from None
@@ -97,10 +99,7 @@ def read_json_result(path):
 
 def read_tsv_result(path):
     rows = read_tsv(path)
-    kind = next((kind for kind, module in KINDS.items() if rows[0].keys() >= set(module.REQUIRED)), None)
-    if kind is None:
-        wanted = "; ".join(f"{kind}: {', '.join(module.REQUIRED)}" for kind, module in KINDS.items())
-        raise InputError(f"{path} has the columns {', '.join(rows[0])}, which are of no kind; needed: {wanted}")
+    kind = kind_of_tsv(path, rows)
     names = [row.get("result") for row in rows]
     columns, required = KINDS[kind].COLUMNS, KINDS[kind].REQUIRED
     rows = typed(rows, {column: of_type for column, of_type in columns.items() if column in rows[0]}, path)
@@ -112,3 +111,19 @@ def read_tsv_result(path):
     for name, row in zip(names, rows):
         results.setdefault(name, []).append({column: row.get(column) for column in columns})
     return kind, results
+
+
+def kind_of_tsv(path, rows):
+    """The kind in the column of that name, or the first kind whose columns there are."""
+    named = list(groups(rows, "kind")) if "kind" in rows[0] else []
+    if len(named) > 1:
+        raise InputError(f"{path} has rows of the kinds {', '.join(named)}; give a file of one kind")
+    if named and named[0] not in KINDS:
+        known = ", ".join(KINDS)
+        raise InputError(f"{path} holds {named[0]!r}, which is no kind that can be drawn; known kinds: {known}")
+    wanted = {kind: KINDS[kind].REQUIRED for kind in named or KINDS}
+    kind = next((kind for kind, required in wanted.items() if rows[0].keys() >= set(required)), None)
+    if kind is None:
+        needed = "; ".join(f"{kind}: {', '.join(required)}" for kind, required in wanted.items())
+        raise InputError(f"{path} has the columns {', '.join(rows[0])}, which are of no kind; needed: {needed}")
+    return kind

@@ -4,8 +4,8 @@ import os
 from pathlib import Path
 
 from fairseq_posenc.errors import InputError
-from fairseq_posenc.plots.rows import rows_to_tsv
 from fairseq_posenc.plots.style import save_image
+from fairseq_posenc.results import result_tsv
 
 FORMS = ("tsv", "png", "pdf")
 LONGEST_NAME = 255
@@ -38,17 +38,17 @@ def check_stem(stem, inputs=()):
             raise InputError(f"--output {stem}: {path} is a folder; choose another name")
 
 
-def save_figure(stem, figure, rows):
+def save_figure(stem, figure, kind, rows):
     """Write the three files, whole or not at all: nothing is replaced until all of them are there. Return their paths.
 
-    rows: list of dictionaries with equal keys.
+    kind, rows: what the TSV holds; rows are dictionaries with equal keys.
     """
     partial = [Path(f"{path}.partial") for path in outputs(stem)]
     try:
         for path, form in zip(partial, FORMS):
             with open(path, "wb") as file:
                 if form == "tsv":
-                    file.write(rows_to_tsv(rows).encode())
+                    file.write(result_tsv(kind, rows).encode())
                 else:
                     save_image(figure, file, form)
         for path, target in zip(partial, outputs(stem)):

@@ -3,6 +3,7 @@
 import zlib
 
 from fairseq_posenc.errors import InputError
+from fairseq_posenc.tables import groups
 
 try:
     import matplotlib as mpl
@@ -95,6 +96,30 @@ def panels(rows, columns, width, height, legend=1.6, **options):
 def name_result(axes, label, **options):
     """Write the name of a result over its first panel."""
     axes.set_title(label, loc="left", fontweight="bold", **options)
+
+
+def logarithmic(panel):
+    """Make the vertical axis logarithmic, with plain numbers: as powers they would be formulas."""
+    panel.set_yscale("log")
+    panel.yaxis.set_major_formatter("{x:g}")
+
+
+def fill(axes, results, column, values, draw_panel):
+    """Draw a row of panels a result, a panel for each of ``values`` of a column; one without rows is left empty.
+
+    Args:
+        results: {label: rows}.
+        draw_panel: called with a panel, the value and its rows.
+    """
+    for line, (label, rows) in zip(axes, results.items()):
+        parts = groups(rows, column)
+        for panel, value in zip(line, values):
+            if value in parts:
+                draw_panel(panel, value, parts[value])
+            else:
+                panel.set_axis_off()
+        if len(results) > 1:
+            name_result(next(panel for panel in line if panel.axison), label)
 
 
 def legend_beside(figure, axes):

@@ -7,6 +7,7 @@ from tqdm import tqdm
 from fairseq_posenc.errors import InputError
 from fairseq_posenc.scoring import metrics
 from fairseq_posenc.scoring.systems import notes_on, read_references, read_systems
+from fairseq_posenc.tables import aligned
 
 # The panels (a), (b) and (c) of Figure 4: chrF with character n-grams up to n, chrF with word n-grams up to n, BLEU.
 CHARACTER_ORDERS = range(1, 31)
@@ -41,7 +42,6 @@ def grain_scores(hypothesis_paths, reference_path=None, names=None):
             "bleu": [_bleu_point(n, systems, references, progress) for n in BLEU_ORDERS],
         }
     return {
-        "kind": "grain",
         "references": str(systems[0].path if reference_path is None else reference_path),
         "lines": len(references),
         "baseline": systems[0].name,
@@ -98,8 +98,4 @@ def text_table(result):
         for point in points:
             gaps = [f"{point['gaps'][name]:+.2f}" for name in others]
             rows.append([grain, str(point["n"]), f"{point['scores'][result['baseline']]:.2f}", *gaps])
-    widths = [max(map(len, column)) for column in zip(*rows)]
-    return "\n".join(
-        "  ".join([row[0].ljust(widths[0]), *(cell.rjust(width) for cell, width in zip(row[1:], widths[1:]))])
-        for row in rows
-    )
+    return "\n".join(aligned(rows))

@@ -9,6 +9,7 @@ from fairseq_posenc.errors import InputError
 from fairseq_posenc.scoring import metrics
 from fairseq_posenc.scoring.systems import notes_on, read_references, read_systems
 from fairseq_posenc.scoring.text import read_lines
+from fairseq_posenc.tables import aligned
 
 BUCKETS = (10, 20, 30, 40, 50, 60, 80, 100, 150, 200)
 
@@ -54,7 +55,6 @@ def length_scores(
     lowest = [0, *(limit + 1 for limit in buckets)]
     filled = [(bounds, chosen) for *bounds, chosen in zip(lowest, [*buckets, None], members) if chosen]
     return {
-        "kind": "lengths",
         "source": str(source_path),
         "references": str(systems[0].path if reference_path is None else reference_path),
         "lines": len(references),
@@ -110,10 +110,7 @@ def text_table(result):
         for bucket in result["buckets"]:
             figures = [f"{bucket['scores'][name][key]:.2f}" for name in names]
             rows.append([bucket_name(bucket), str(bucket["sentences"]), *figures])
-        widths = [max(map(len, column)) for column in zip(*rows)]
-        lines.append(f"{title}: {result['signatures'][key]}")
-        lines += ["  ".join(cell.rjust(width) for cell, width in zip(row, widths)) for row in rows]
-        lines.append("")
+        lines += [f"{title}: {result['signatures'][key]}", *aligned(rows, left=0), ""]
     if result["longest_trained"] is not None:
         lines.append(f"longest source sentence in training: {result['longest_trained']} words")
     return "\n".join(lines).rstrip()

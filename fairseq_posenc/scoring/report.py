@@ -12,6 +12,7 @@ from fairseq_posenc.scoring.significance import (
     paired_bootstrap,
 )
 from fairseq_posenc.scoring.systems import notes_on, read_references, read_systems
+from fairseq_posenc.tables import aligned, bootstrap_marks, shown
 
 
 def score_files(
@@ -115,27 +116,15 @@ def text_table(result):
         marks = significance["marks"].get(row["name"], {}) if significance else {}
         cells = [row["name"]]
         for _, key in columns:
-            figure = "-" if row[key] is None else f"{row[key]:.2f}"
-            cells.append(figure + marks.get(key, "").ljust(room))
+            cells.append(shown(row[key], "{:.2f}", mark=marks.get(key, "").ljust(room)))
         if significance:
             p_values = significance["p_values"].get(row["name"])
             cells += [f"{p_values[key]:.4f}" for key in ("bleu", "chrf++")] if p_values else ["baseline", "baseline"]
         rows.append(cells)
-    widths = [max(len(row[column]) for row in rows) for column in range(len(header))]
-    lines = [
-        "  ".join([row[0].ljust(widths[0])] + [cell.rjust(width) for cell, width in zip(row[1:], widths[1:])])
-        for row in rows
-    ]
-    lines.append("")
+    lines = [*aligned(rows), ""]
     lines.append(f"{result['lines']} sentences, references: {result['references']} ({result['references_are']})")
     lines += [f"{title}: {result['signatures'][key]}" for title, key in columns]
     if significance:
-        strong, weak = significance["levels"]
-        lines.append(
-            f"p: paired bootstrap against {significance['baseline']}, {significance['samples']} samples, "
-            f"seed {significance['seed']}"
-        )
-        lines.append(
-            f"++ and + better, -- and - worse than {significance['baseline']}: p < {strong:g} and p < {weak:g}"
-        )
+        lines.append(bootstrap_marks(significance["baseline"], significance["levels"]))
+        lines.append(f"p: of {significance['samples']} samples, seed {significance['seed']}")
     return "\n".join(lines)

@@ -292,7 +292,8 @@ def test_a_file_of_something_else_is_kept(lm_data, lm_checkpoint, tmp_path, caps
     assert "results of another checkpoint" in capsys.readouterr().err and out.read_text() == before
     out.write_text('{"kind": "cost"}')
     run(lm_data, [path], out, *PIECES, status=2)
-    assert "exists and holds no extrapolation" in capsys.readouterr().err and out.read_text() == '{"kind": "cost"}'
+    assert "holds 'cost', which is no kind that extrapolate adds to" in capsys.readouterr().err
+    assert out.read_text() == '{"kind": "cost"}'
 
 
 def test_names_of_checkpoints(lm_data, lm_checkpoint, tmp_path, capsys):

@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from fairseq_posenc.analysis.extrapolation_results import summary, t_test
+from fairseq_posenc.analysis.extrapolation_summary import summary, t_test
 from fairseq_posenc.analysis.extrapolation_table import text_table
 from fairseq_posenc.errors import InputError
 
@@ -83,10 +83,10 @@ def test_table():
     assert text_table(record).split("\n") == [
         "length           ours          other",
         "    64  20.00 ± 10.00  22.00 ± 9.95†",
-        "   128     not finite               ",
+        "   128     not finite",
         "perplexity a token, pieces, 7 tokens scored at every length",
         "the last 1,500 tokens of the text left out: no multiple of the lengths",
-        "ours is significantly better (†) or worse (*)",
+        "ours is significantly better (†) or worse (*): paired t-test, 5 %",
     ]
 
 

@@ -5,8 +5,9 @@ import json
 import pytest
 import torch
 
-from fairseq_posenc.analysis.cost import Forward, TrainingStep, Workload
+from fairseq_posenc.analysis.cost import Forward, TrainingStep
 from fairseq_posenc.analysis.precision import Updates, missing_kernels_in_one_line
+from fairseq_posenc.analysis.workload import Translation
 from fairseq_posenc.cli import main
 from fairseq_posenc.errors import InputError
 
@@ -15,7 +16,7 @@ SMALL = ["--vocabulary", "20", "--rounds", "1"]
 
 
 def small(precision):
-    return Workload("iwslt_de_en", words=20, length=5, sentences=2, precision=precision)
+    return Translation(size="iwslt_de_en", words=20, length=5, sentences=2, precision=precision)
 
 
 @pytest.mark.parametrize("precision", ["fp16", "bf16"])
@@ -68,7 +69,10 @@ def test_bench_records_the_precision(precision, tmp_path):
 def test_bench_patterns_records_the_precision(tmp_path):
     out = tmp_path / "patterns.json"
     words = ["--layers", "1", "--dim", "16", "--heads", "2", "--lengths", "8", "--encodings", "alibi,rope"]
-    assert main(["bench-patterns", *SMALL, *words, "--precision", "fp16", "--json", str(out)]) == 0
+    assert (
+        main(["bench", "--patterns", "full,blockwise:4", *SMALL, *words, "--precision", "fp16", "--json", str(out)])
+        == 0
+    )
     result = json.loads(out.read_text())
     assert result["workload"]["precision"] == "fp16" and len(result["time"]) == 4
 

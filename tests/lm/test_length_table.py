@@ -103,9 +103,13 @@ def test_a_table_from_files(home, capsys):
     assert "| ALiBi, window:64 | alibi under window:64 | - | 6.00 ± 0.50* |" in markdown
     assert "| sandwich | 49,216 | 20 | 7.500 | 900 | 1.0 |" in markdown
     lines = [line.split("\t") for line in (home / "results" / "table3.tsv").read_text().split("\n")[:-1]]
-    assert {len(line) for line in lines} == {10}
-    assert ["ours", "test", "ALiBi, full", "alibi", "full", "256", "", "", "0.5", ""] in lines
-    assert ["paper", "GitHub", "Sandwich", "sandwich", "", "512", "2.88", "0.12", "", ""] in lines
+    assert {len(line) for line in lines} == {13} and {line[0] for line in lines} == {"kind", "length-table"}
+    none, paper = (
+        ["ours", "test", "ALiBi, full", "alibi", "full", "256"],
+        ["paper", "GitHub", "Sandwich", "sandwich", ""],
+    )
+    assert ["length-table", *none, "perplexity", "", "", "0.5", "", "128"] in lines
+    assert ["length-table", *paper, "512", "perplexity", "2.88", "0.12", "", "", "512"] in lines
 
 
 def test_rows_that_are_evaluated_as_they_were_trained(home):
@@ -158,7 +162,7 @@ def test_a_missing_result_is_one_line(home):
     with pytest.raises(InputError, match="run evaluate.sh or analyse.sh first"):
         length_table.main(arguments(home, "--cells", "test", "nothing.json"))
     write(home / "other.json", {"kind": "cost"})
-    with pytest.raises(InputError, match="holds cost"):
+    with pytest.raises(InputError, match="holds 'cost', which is no kind that a table shows"):
         length_table.main(arguments(home, "--cells", "test", "other.json"))
     (home / "sandwich-tiny" / "alibi" / "seed2" / "train.log").unlink()
     with pytest.raises(InputError, match="train the system first"):

@@ -11,7 +11,7 @@ from fairseq_posenc.cli import main
 from fairseq_posenc.encodings import encoding_names
 from fairseq_posenc.plots.encoding import draw
 from fairseq_posenc.plots.results import read_results
-from fairseq_posenc.plots.rows import read_tsv
+from fairseq_posenc.tables import read_tsv
 
 CODE = "[__import__('os').system('touch PWNED')]"
 

@@ -59,7 +59,82 @@ TABLE = {
         "en-fr": {"systems": [table("posnet-embed-16", "--posnet-dim 16", 40.5)]},
     },
 }
-RECORDS = {"cost": COST, "grain": GRAIN, "lengths": LENGTHS, "table": TABLE, **LANGUAGE_MODELS}
+NO_DIMS = {
+    "kind": "table",
+    "pairs": {
+        "en-de": {
+            "systems": [
+                {"name": "none", "bleu": 20.0, "bleu_deviation": 0.5, "bleu_mark": "--", "chrf++": 40.0},
+                {"name": "rope", "bleu": 30.0, "bleu_deviation": 0.25, "bleu_mark": "", "chrf++": 50.0},
+            ]
+        }
+    },
+}
+SCORES = {
+    "kind": "scores",
+    "systems": [{"name": "a", "bleu": 20.0, "chrf++": 40.0}, {"name": "b", "bleu": 30.0, "chrf++": 50.0}],
+    "signatures": {},
+    "significance": {"marks": {"b": {"bleu": "++", "chrf++": ""}}},
+}
+QUICKSTART = {"kind": "quickstart", "systems": SCORES["systems"], "samples": [], "options": {}}
+
+
+def pattern_time(pattern, length, seconds):
+    return {
+        "encoding": "none",
+        "pattern": pattern,
+        "length": length,
+        "seconds": seconds,
+        "attention_seconds": seconds / 2,
+    }
+
+
+PATTERN_COST = {
+    "kind": "pattern-cost",
+    "time": [pattern_time("full", 8, 1.0), pattern_time("full", 16, 4.0), pattern_time("window:4", 8, 0.5)],
+    "memory": [{"encoding": "none", "pattern": "full", "length": 8, "bytes": 3 * 2**20}],
+}
+
+
+def number(value, **more):
+    return {"value": value, "deviation": None, "p": None, "mark": "", **more}
+
+
+LENGTH_TABLE = {
+    "kind": "length-table",
+    "measure": "perplexity",
+    "training_length": 8,
+    "paper_training_length": 512,
+    "texts": {
+        "test": {
+            "rows": [
+                {"row": "ALiBi", "system": "alibi", "pattern": "full", "values": {"16": number(9.5), "8": number(9.0)}},
+                {"row": "none", "system": "none", "pattern": "full", "values": {"8": number(None)}},
+            ]
+        }
+    },
+    "paper": {
+        "PG22": [
+            {
+                "row": "ALiBi",
+                "system": "alibi",
+                "values": {"512": number("5.25", deviation=""), "1024": number("below 6")},
+            }
+        ]
+    },
+}
+RECORDS = {
+    "cost": COST,
+    "grain": GRAIN,
+    "lengths": LENGTHS,
+    "kernel-dim": TABLE,
+    "table": NO_DIMS,
+    "scores": SCORES,
+    "quickstart": QUICKSTART,
+    "pattern-cost": PATTERN_COST,
+    "length-table": LENGTH_TABLE,
+    **LANGUAGE_MODELS,
+}
 TABLE_TSV = "pair\tkernel_dim\tbleu\nen-de\t128\t27.5\nen-de\t128\t27.0\nen-de\t16\t26.25\nen-fr\t16\t40.5\n"
 
 # An encoding with two heads in the encoder; in the decoder they are equal.
@@ -74,17 +149,20 @@ t5\tdecoder\tinitial\tbias\t\t1\t1.0
 FILES = {**{kind: f"{kind}.json" for kind in RECORDS}, "encoding": "encoding.tsv"}
 
 # The numbers that the files of figures must hold, as text and in order.
-COST_TSV = """result\tmeasure\tsystem\tvalue\tlow\thigh\tunit
-cost\tforward\tstock\t2.0\t1.9\t2.2\ts
-cost\tforward\tshaw\t3.5\t3.25\t4.0\ts
-cost\tmemory\tstock\t3.0\t\t\tGiB
-cost\tmemory\tshaw\t0.5\t\t\tGiB
+COST_TSV = """kind\tresult\tmeasure\tsystem\tvalue\tlow\thigh\tunit
+cost\tcost\tforward\tstock\t2.0\t1.9\t2.2\ts
+cost\tcost\tforward\tshaw\t3.5\t3.25\t4.0\ts
+cost\tcost\tmemory\tstock\t3.0\t\t\tGiB
+cost\tcost\tmemory\tshaw\t0.5\t\t\tGiB
 """
-LENGTHS_TSV = """result\tfrom\tto\tsentences\tmean_words\tlongest_trained\tsystem\tbleu\tchrf++\tlength_ratio
-lengths\t0\t10\t4\t7.5\t12\trope\t25.25\t50.5\t0.98
-lengths\t11\t31\t1\t31.0\t12\trope\t12.5\t25.0\t0.98
+LENGTHS_TSV = """kind\tresult\tfrom\tto\tsentences\tmean_words\tlongest_trained\tsystem\tbleu\tchrf++\tlength_ratio
+lengths\tlengths\t0\t10\t4\t7.5\t12\trope\t25.25\t50.5\t0.98
+lengths\tlengths\t11\t31\t1\t31.0\t12\trope\t12.5\t25.0\t0.98
 """
-GRAIN_LINES = ["grain\tcharacter\t1\tsinusoidal\trope\t29.5\t0.5", "grain\tbleu\t3\tsinusoidal\trope\t27.5\t1.0"]
+GRAIN_LINES = [
+    "grain\tgrain\tcharacter\t1\tsinusoidal\trope\t29.5\t0.5",
+    "grain\tgrain\tbleu\t3\tsinusoidal\trope\t27.5\t1.0",
+]
 
 
 ENCODING = "encoding\tside\tmeasure\tdistance\tvalue\nalibi\t{}\t{}\t0\t1\n"
@@ -96,7 +174,7 @@ def results(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     for kind, record in RECORDS.items():
         (tmp_path / f"{kind}.json").write_text(json.dumps(record), encoding="utf-8")
-    (tmp_path / "table.tsv").write_text(TABLE_TSV)
+    (tmp_path / "dims.tsv").write_text(TABLE_TSV)
     (tmp_path / "encoding.tsv").write_text(ENCODING_TSV)
     return tmp_path
 
@@ -119,8 +197,8 @@ def test_the_tsv_holds_the_numbers_of_the_result(results):
     assert (results / "figure-cost.tsv").read_text() == COST_TSV
     assert (results / "figure-lengths.tsv").read_text() == LENGTHS_TSV
     lines = TABLE_TSV.split("\n")
-    with_name = [f"{'table' if number else 'result'}\t{line}" for number, line in enumerate(lines[:-1])] + [""]
-    assert (results / "figure-table.tsv").read_text().split("\n") == with_name
+    with_name = [f"kernel-dim\tkernel-dim\t{line}" for line in lines[1:-1]]
+    assert (results / "figure-kernel-dim.tsv").read_text().split("\n") == [f"kind\tresult\t{lines[0]}", *with_name, ""]
     grain = (results / "figure-grain.tsv").read_text().split("\n")
     assert [grain[1], grain[9]] == GRAIN_LINES and len(grain) == 11
 
@@ -171,11 +249,58 @@ def test_heads_have_a_line_each_unless_they_are_equal(results):
 
 
 def test_several_trainings_of_a_kernel_dimension_are_averaged(results):
-    german, french = draw("table").axes
+    german, french = draw("kernel-dim").axes
     assert german.lines[0].get_xdata().tolist() == [16, 128] and german.lines[0].get_ydata().tolist() == [26.25, 27.25]
     assert french.lines[0].get_ydata().tolist() == [40.5]
     (whiskers,) = german.collections
     assert [segment[:, 1].tolist() for segment in whiskers.get_segments()] == [[26.25, 26.25], [27.0, 27.5]]
+
+
+def test_scores_have_a_panel_a_metric_with_deviations_and_marks(results):
+    bleu, chrf = draw("table").axes
+    assert [bar.get_width() for bar in bleu.patches] == [20.0, 30.0] and bleu.get_xlabel() == "BLEU, en-de"
+    whiskers = [segment[:, 0].tolist() for lines in bleu.collections for segment in lines.get_segments()]
+    assert whiskers == [[19.5, 20.5], [29.75, 30.25]] and not chrf.collections
+    assert [text.get_text() for text in bleu.texts] == ["20.0 --", "30.0"]
+    assert [text.get_text() for text in draw("scores").axes[0].texts] == ["20.0", "30.0 ++"]
+
+
+def test_lengths_of_a_table_have_a_panel_a_text_and_the_papers_beside(results):
+    ours, theirs = draw("length-table").axes
+    assert (ours.get_title(), theirs.get_title()) == ("test", "the paper's, PG22")
+    for panel, points in ((ours, [[8, 9.0], [16, 9.5]]), (theirs, [[512, 5.25]])):
+        (line,) = (container.lines[0] for container in panel.containers if container.get_label() == "alibi")
+        assert line.get_xydata().tolist() == points
+
+
+def test_patterns_have_a_panel_a_measure(results):
+    model, attention, memory = draw("pattern-cost").axes
+    assert [line.get_xydata().tolist() for line in model.lines] == [[[8, 1], [16, 4]], [[8, 0.5]]]
+    assert attention.lines[0].get_ydata().tolist() == [0.5, 2.0] and memory.lines[0].get_ydata().tolist() == [3.0]
+    assert [line.get_label() for line in model.lines] == ["none full", "none window:4"]
+    # Names may hold dollar signs, so that formulas would be shown as they are written.
+    FigureCanvasAgg(model.figure).draw()
+    assert not any("$" in tick.get_text() for panel in (model, memory) for tick in panel.get_yticklabels())
+
+
+def test_older_files_without_a_kind_are_told_by_their_fields(results):
+    """Results of score and of the quickstart named no kind; TSV files had no column of that name."""
+    for kind in ("scores", "quickstart"):
+        record = {key: value for key, value in RECORDS[kind].items() if key != "kind"}
+        (results / "old.json").write_text(json.dumps(record))
+        assert read_results(["old.json"])[0] == kind
+    for kind in ("grain", "lengths", "extrapolation", "receptive-field", "by-position", "resolution"):
+        main(["plot", FILES[kind], "--output", "new"])
+        lines = (results / "new.tsv").read_text().split("\n")
+        (results / "old.tsv").write_text("\n".join(line.partition("\t")[2] for line in lines))
+        assert read_results(["old.tsv"]) == read_results(["new.tsv"])
+
+
+def test_help_names_every_kind(capsys):
+    with pytest.raises(SystemExit):
+        main(["plot", "--help"])
+    named = set(capsys.readouterr().out.replace(",", " ").split())
+    assert set(KINDS) <= named
 
 
 def test_the_papers_figures_have_panels_of_their_own(results):
@@ -183,8 +308,8 @@ def test_the_papers_figures_have_panels_of_their_own(results):
     (results / "paper.tsv").write_text(paper)
     assert main(["plot", "cost.json", "--paper", "paper.tsv", "--output", "figure"]) == 0
     assert (results / "figure.tsv").read_text().split("\n")[5:] == [
-        "the paper's\tmemory\tnone\t6.3\t\t\tGB",
-        "the paper's\tmemory\tshaw\t6.8\t\t\tGB",
+        "cost\tthe paper's\tmemory\tnone\t6.3\t\t\tGB",
+        "cost\tthe paper's\tmemory\tshaw\t6.8\t\t\tGB",
         "",
     ]
     figure = draw("cost", paper_path="paper.tsv")
@@ -219,7 +344,7 @@ def test_results_are_told_apart(results):
 
 
 UNKNOWN = {**COST, "kind": "tables"}
-NO_DIM = {"kind": "table", "pairs": {"en-de": {"systems": [table("none", None, 20.0)]}}}
+NEWER = {**COST, "schema": 99}
 NO_KIND = {key: value for key, value in COST.items() if key != "kind"}
 INCOMPLETE = {**GRAIN, "grains": {"bleu": [{"n": 1}]}}
 
@@ -239,7 +364,10 @@ INCOMPLETE = {**GRAIN, "grains": {"bleu": [{"n": 1}]}}
         ("bad.json", "{", "bad.json is not JSON"),
         ("bad.json", b"\xff\xfe", "bad.json is not JSON"),
         ("bad.json", json.dumps(INCOMPLETE), "bad.json is no complete grain result (KeyError"),
-        ("bad.json", json.dumps(NO_DIM), "bad.json: no system of the table has --posnet-dim"),
+        ("bad.json", json.dumps(NEWER), "bad.json has schema 99 of cost, but this version reads up to 1; update"),
+        ("bad.tsv", "kind\ta\nx\t1\n", "bad.tsv holds 'x', which is no kind that can be drawn; known kinds: cost"),
+        ("bad.tsv", "kind\ta\ncost\t1\n", "which are of no kind; needed: cost: measure, system, value, unit"),
+        ("bad.tsv", "kind\ta\ncost\t1\ngrain\t1\n", "bad.tsv has rows of the kinds cost, grain; give a file of one"),
         ("bad.json", json.dumps(GRAIN), "cost.json holds cost but bad.json grain"),
         ("bad.tsv", "a\tb\n1\t2\n", "bad.tsv has the columns a, b, which are of no kind; needed: cost: measure"),
         ("bad.tsv", "pair\tkernel_dim\tbleu\n", "bad.tsv has a header but no rows"),
@@ -268,10 +396,10 @@ def test_bad_results_end_in_one_line(results, capsys, name, content, message):
     ("words", "message"),
     [
         (["cost.json", "--output", "no/such/stem"], "the folder"),
-        (["table.tsv", "--output", "table"], "would overwrite the input table.tsv"),
+        (["dims.tsv", "--output", "dims"], "would overwrite the input dims.tsv"),
         (
-            ["cost.json", "--paper", "table.tsv", "--output", "x"],
-            "cost.json holds cost but table.tsv table",
+            ["cost.json", "--paper", "dims.tsv", "--output", "x"],
+            "cost.json holds cost but dims.tsv kernel-dim",
         ),
         (["cost.json", "cost.json", "--output", "x"], "cost.json is given twice"),
         (["cost.json", "--output", "x" * 250], "the name is longer than the 255 bytes of a file name"),
@@ -284,7 +412,7 @@ def test_mistakes_end_in_one_line(results, capsys, words, message):
     assert main(["plot", *words]) == 2
     error = capsys.readouterr().err
     assert error.count("\n") == 1 and message in error
-    assert (results / "table.tsv").read_text() == TABLE_TSV and not list(results.glob("x.*"))
+    assert (results / "dims.tsv").read_text() == TABLE_TSV and not list(results.glob("x.*"))
 
 
 def test_a_name_with_dollar_signs(results):

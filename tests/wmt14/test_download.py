@@ -5,6 +5,7 @@ import json
 
 import pytest
 
+from examples.common import fetch
 from examples.wmt14.corpus import download, held_out, sources
 from fairseq_posenc.errors import InputError
 from tests.support import archives
@@ -36,10 +37,10 @@ def url(path):
 def test_the_first_mirror_that_has_the_file_is_taken_and_the_file_recorded(mirror, folder, checksums, tmp_path):
     empty = tmp_path / "empty"
     empty.mkdir()
-    download.fetch(ARCHIVE, folder, checksums, [url(empty), url(mirror)])
+    fetch.fetch(ARCHIVE, folder, checksums, [url(empty), url(mirror)])
     original = (mirror / ARCHIVE.path).read_bytes()
     assert (folder / ARCHIVE.name).read_bytes() == original
-    assert json.loads(checksums.read_text()) == {
+    assert json.loads(checksums.read_text())["files"] == {
         ARCHIVE.name: {
             "bytes": len(original),
             "sha256": hashlib.sha256(original).hexdigest(),
@@ -49,12 +50,19 @@ def test_the_first_mirror_that_has_the_file_is_taken_and_the_file_recorded(mirro
     assert [path.name for path in folder.iterdir()] == [ARCHIVE.name]
 
 
+def test_a_record_of_an_older_version_is_read(mirror, folder, checksums):
+    """It had the files alone."""
+    checksums.write_text(json.dumps({ARCHIVE.name: {"bytes": 1, "sha256": "x", "from": "y"}}))
+    with pytest.raises(InputError, match="had 1 at first"):
+        fetch.fetch(ARCHIVE, folder, checksums, [url(mirror)])
+
+
 def test_an_interrupted_download_continues_at_its_end(mirror, folder, checksums):
     original = (mirror / ARCHIVE.path).read_bytes()
     partial = folder / (ARCHIVE.name + ".partial")
     # Bytes that the mirror does not have: they are there at the end only if the download did not start anew.
     partial.write_bytes(b"held" + original[4 : len(original) // 2])
-    download.fetch(ARCHIVE, folder, checksums, [url(mirror)])
+    fetch.fetch(ARCHIVE, folder, checksums, [url(mirror)])
     assert (folder / ARCHIVE.name).read_bytes() == b"held" + original[4:]
     assert not partial.exists()
 
@@ -62,7 +70,7 @@ def test_an_interrupted_download_continues_at_its_end(mirror, folder, checksums)
 def test_a_partial_file_that_cannot_be_continued_is_fetched_anew(mirror, folder, checksums):
     original = (mirror / ARCHIVE.path).read_bytes()
     (folder / (ARCHIVE.name + ".partial")).write_bytes(original + b"too much")
-    download.fetch(ARCHIVE, folder, checksums, [url(mirror)])
+    fetch.fetch(ARCHIVE, folder, checksums, [url(mirror)])
     assert (folder / ARCHIVE.name).read_bytes() == original
 
 
@@ -70,7 +78,7 @@ def test_no_mirror_with_the_file_is_one_line_and_keeps_what_is_there(mirror, fol
     (tmp_path / "empty").mkdir()
     (folder / (ARCHIVE.name + ".partial")).write_bytes(b"half")
     with pytest.raises(InputError) as error:
-        download.fetch(ARCHIVE, folder, checksums, [url(tmp_path / "empty"), url(tmp_path / "none")])
+        fetch.fetch(ARCHIVE, folder, checksums, [url(tmp_path / "empty"), url(tmp_path / "none")])
     message = str(error.value)
     assert "\n" not in message and ARCHIVE.name in message and "run again" in message and "--data" in message
     assert url(tmp_path / "empty") in message and url(tmp_path / "none") in message
@@ -81,36 +89,36 @@ def test_no_mirror_with_the_file_is_one_line_and_keeps_what_is_there(mirror, fol
     ("damage", "said"), [(lambda b: b[:-1], "cut off or changed"), (lambda b: b[:-1] + b"?", "SHA-256")]
 )
 def test_a_file_that_was_cut_off_or_changed_later_is_refused(damage, said, mirror, folder, checksums):
-    download.fetch(ARCHIVE, folder, checksums, [url(mirror)])
+    fetch.fetch(ARCHIVE, folder, checksums, [url(mirror)])
     path = folder / ARCHIVE.name
     damaged = damage(path.read_bytes())
     path.write_bytes(damaged)
     with pytest.raises(InputError, match=said) as error:
-        download.fetch(ARCHIVE, folder, checksums, [url(mirror)])
+        fetch.fetch(ARCHIVE, folder, checksums, [url(mirror)])
     assert "remove it and run again" in str(error.value) and "\n" not in str(error.value)
     assert path.read_bytes() == damaged
     # The cure, word for word.
     path.unlink()
-    download.fetch(ARCHIVE, folder, checksums, [url(mirror)])
+    fetch.fetch(ARCHIVE, folder, checksums, [url(mirror)])
     assert path.read_bytes() == (mirror / ARCHIVE.path).read_bytes()
 
 
 def test_another_file_on_the_mirror_is_not_taken_for_the_first_one(mirror, folder, checksums):
-    download.fetch(ARCHIVE, folder, checksums, [url(mirror)])
+    fetch.fetch(ARCHIVE, folder, checksums, [url(mirror)])
     (folder / ARCHIVE.name).unlink()
     archives.write(mirror / ARCHIVE.path, {"other": b"text"})
     with pytest.raises(InputError, match="at first"):
-        download.fetch(ARCHIVE, folder, checksums, [url(mirror)])
+        fetch.fetch(ARCHIVE, folder, checksums, [url(mirror)])
     assert not (folder / ARCHIVE.name).exists()
 
 
 def test_a_published_md5_decides(mirror, folder, checksums):
     right = hashlib.md5((mirror / ARCHIVE.path).read_bytes()).hexdigest()
-    download.fetch(sources.Archive(ARCHIVE.path, right), folder, checksums, [url(mirror)])
+    fetch.fetch(sources.Archive(ARCHIVE.path, right), folder, checksums, [url(mirror)])
     (folder / ARCHIVE.name).unlink()
     checksums.unlink()
     with pytest.raises(InputError, match="MD5"):
-        download.fetch(sources.Archive(ARCHIVE.path, "0" * 32), folder, checksums, [url(mirror)])
+        fetch.fetch(sources.Archive(ARCHIVE.path, "0" * 32), folder, checksums, [url(mirror)])
     assert not (folder / ARCHIVE.name).exists() and not checksums.exists()
 
 

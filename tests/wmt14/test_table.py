@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from examples.common import grid, training_log
+from examples.common import training_log
 from examples.wmt14 import table, table_text
 from fairseq_posenc.errors import InputError
 from tests.support.recipes import WMT14
@@ -136,7 +136,17 @@ def test_a_table_from_files(home, tmp_path, capsys):
     rows, paper = WMT14 / "rows" / "table1.tsv", WMT14 / "paper" / "table1.tsv"
     options = ["--pairs", "en-de", "--size", "base", "--seeds", "1", "2", "--only", "none", "sinusoidal"]
     table.main(
-        [str(home), str(rows), str(tmp_path / "table1"), *options, "--paper", str(paper), "--command", "the command"]
+        [
+            str(home),
+            str(tmp_path / "table1"),
+            "--rows",
+            str(rows),
+            *options,
+            "--paper",
+            str(paper),
+            "--command",
+            "the command",
+        ]
     )
     record = json.loads((tmp_path / "table1.json").read_text(encoding="utf-8"))
     none, sinusoidal = record["pairs"]["en-de"]["systems"]
@@ -186,12 +196,18 @@ def test_missing_scores_are_one_line(home, tmp_path):
     rows = WMT14 / "rows" / "table1.tsv"
     with pytest.raises(InputError, match="run score.sh first"):
         table.main(
-            [str(home), str(rows), str(tmp_path / "table1"), "--pairs", "en-de", "--size", "base", "--seeds", "1", "2"]
+            [
+                str(home),
+                str(tmp_path / "table1"),
+                "--rows",
+                str(rows),
+                "--pairs",
+                "en-de",
+                "--size",
+                "base",
+                "--seeds",
+                "1",
+                "2",
+            ]
         )
     assert not (tmp_path / "table1.json").exists()
-
-
-def test_a_grid_as_text():
-    rows = [["system", "BLEU"], ["none", "7.1"], ["sinusoidal", "27.48"]]
-    assert grid.aligned(rows) == ["system       BLEU", "none          7.1", "sinusoidal  27.48"]
-    assert grid.markdown(rows) == ["| system | BLEU |", "| --- | ---: |", "| none | 7.1 |", "| sinusoidal | 27.48 |"]

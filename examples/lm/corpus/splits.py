@@ -12,6 +12,7 @@ from examples.common.command_line import positive
 from examples.common.files import folder_at_once
 from fairseq_posenc.errors import InputError
 from fairseq_posenc.provenance import write_json
+from fairseq_posenc.results import labelled
 
 SPLITS = ("train", "valid", "test")
 #: The largest share of the text that is held out, for each of the two splits.
@@ -92,6 +93,6 @@ def write(output, splits, read, facts=None, limit=None):
                     documents += 1
                     characters += len(text)
             counts[split] = {"documents": documents, "characters": characters, "sha256": digest.hexdigest()}
-        write_json(partial / "counts.json", {**(facts or {}), **counts})
+        write_json(partial / "counts.json", labelled("corpus", {**(facts or {}), **counts}))
     for split, count in counts.items():
         print(f"{split}: {count['documents']:,} documents, {count['characters']:,} characters")

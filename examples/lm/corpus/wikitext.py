@@ -19,7 +19,7 @@ from pathlib import Path
 from tqdm import tqdm
 
 from examples.common.command_line import run_main
-from examples.common.fetch import Archive, fetch
+from examples.common.fetch import Archive, add_fetch_arguments, fetch_all
 from examples.common.files import folder_at_once
 from examples.lm.corpus import splits
 from fairseq_posenc.errors import InputError
@@ -88,16 +88,7 @@ def main(argv=None):
     commands = parser.add_subparsers(dest="command", required=True)
     fetching = commands.add_parser("fetch", help="download or check the archive")
     fetching.add_argument("kind", choices=sorted(ARCHIVES))
-    fetching.add_argument("folder", type=Path)
-    fetching.add_argument("checksums", type=Path, help="file that keeps the SHA-256")
-    fetching.add_argument("--no-download", action="store_true", help="the file is there: only check it")
-    fetching.add_argument(
-        "--mirror",
-        action="append",
-        default=[],
-        metavar="URL",
-        help=f"tried before {', '.join(MIRRORS)}; repeat for more; file:// works too",
-    )
+    add_fetch_arguments(fetching, MIRRORS)
     for kind in ARCHIVES:
         writing = commands.add_parser(kind, help="write the text")
         writing.add_argument("folder", type=Path, help="with the archive")
@@ -106,13 +97,7 @@ def main(argv=None):
     if args.command != "fetch":
         {"articles": write_articles, "words": write_words}[args.command](args.folder, args.output)
         return
-    archive = ARCHIVES[args.kind]
-    if args.no_download and not (args.folder / archive.name).is_file():
-        raise InputError(f"--data {args.folder} lacks {archive.name}; leave --data out to download it")
-    for folder in (args.folder, args.checksums.parent):
-        folder.mkdir(parents=True, exist_ok=True)
-    record = fetch(archive, args.folder, args.checksums, [*args.mirror, *MIRRORS])
-    print(archive.name, record["bytes"], record["sha256"])
+    fetch_all([ARCHIVES[args.kind]], args, MIRRORS)
 
 
 if __name__ == "__main__":

@@ -14,6 +14,7 @@ from tqdm import tqdm
 from examples.common.command_line import positive, run_main
 from fairseq_posenc.errors import InputError
 from fairseq_posenc.provenance import write_json
+from fairseq_posenc.results import labelled
 
 
 def verdict(source, target, longest, ratio):
@@ -66,7 +67,8 @@ def main(argv=None):
     if args.ratio < 1:
         raise InputError(f"--ratio {args.ratio:g} is below 1, which keeps nothing; the papers' is 1.5")
     counts = clean(args.input, args.output, args.source, args.target, args.longest, args.ratio)
-    write_json(f"{args.output}.json", {"longest": args.longest, "ratio": args.ratio, "pairs": counts})
+    fields = {"longest": args.longest, "ratio": args.ratio, "pairs": counts}
+    write_json(f"{args.output}.json", labelled("cleaning", fields))
     print(", ".join(f"{count:,} {kind}" for kind, count in counts.items()))
 
 

@@ -7,12 +7,10 @@ of each file; what goes on is told on standard error.
 """
 
 import argparse
-from pathlib import Path
 
 from examples.common.command_line import run_main
-from examples.common.fetch import fetch
+from examples.common.fetch import add_fetch_arguments, fetch_all
 from examples.wmt14.corpus import held_out, sources
-from fairseq_posenc.errors import InputError
 
 
 def needed(pair, folder):
@@ -26,26 +24,9 @@ def needed(pair, folder):
 def main(argv=None):
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("pair", choices=sorted(sources.TRAINING))
-    parser.add_argument("folder", type=Path)
-    parser.add_argument("checksums", type=Path, help="file that keeps the SHA-256 of each archive")
-    parser.add_argument("--no-download", action="store_true", help="the files are there: only check them")
-    parser.add_argument(
-        "--mirror",
-        action="append",
-        default=[],
-        metavar="URL",
-        help=f"tried before {', '.join(sources.MIRRORS)}; repeat for more; file:// works too",
-    )
+    add_fetch_arguments(parser, sources.MIRRORS)
     args = parser.parse_args(argv)
-    archives = needed(args.pair, args.folder)
-    missing = [archive.name for archive in archives if not (args.folder / archive.name).is_file()]
-    if args.no_download and missing:
-        raise InputError(f"--data {args.folder} lacks {', '.join(missing)}; leave --data out to download them")
-    for folder in (args.folder, args.checksums.parent):
-        folder.mkdir(parents=True, exist_ok=True)
-    for archive in archives:
-        record = fetch(archive, args.folder, args.checksums, [*args.mirror, *sources.MIRRORS])
-        print(archive.name, record["bytes"], record["sha256"])
+    fetch_all(needed(args.pair, args.folder), args, sources.MIRRORS)
 
 
 if __name__ == "__main__":

@@ -18,6 +18,7 @@ from examples.common.files import folder_at_once
 from examples.wmt14.corpus import held_out, sources
 from fairseq_posenc.errors import InputError
 from fairseq_posenc.provenance import write_json
+from fairseq_posenc.results import labelled
 
 KNOWN_SIZES = {"valid": {3000}, "test": {3003}, "test-sacrebleu": {2737, 3003}}
 BLOCK = 1 << 20
@@ -105,7 +106,9 @@ def main(argv=None):
     with folder_at_once(args.output) as partial:
         counts = training_text(args.pair, args.folder, partial)
         sentences = held_out_text(args.pair, args.folder, partial)
-        write_json(partial / "counts.json", {"training_pairs": counts, "held_out_sentences": sentences})
+        write_json(
+            partial / "counts.json", labelled("corpus", {"training_pairs": counts, "held_out_sentences": sentences})
+        )
     print(f"{sum(counts.values()):,} training pairs")
 
 

@@ -1,12 +1,13 @@
 """Time and memory of one decoder layer, forward and backward, by the length of the text."""
 
 import statistics
-import time
 
 import torch
 
 from fairseq_posenc.analysis.gpu_check.cases import batch, build, moved
 from fairseq_posenc.analysis.live_memory import LiveMemory
+from fairseq_posenc.analysis.peak_memory import peak_above
+from fairseq_posenc.analysis.timer import in_turns
 
 TITLE = "lengths: one decoder layer in fp16, forward and backward, one text"
 ROUNDS = 3
@@ -26,20 +27,15 @@ def measured(sizes, system, length):
     """Median seconds, the peak of a GPU's memory above the model, and what is kept for the backward pass."""
     model = build(sizes, system, "full", dim=sizes.wide, layers=1, length=length).half().to(sizes.device)
     (text,) = moved(batch(sizes, "full", length, texts=1)[0], sizes.device)
-    gpu, seconds, peak = sizes.device == "cuda", [], None
-    for turn in range(ROUNDS + 1):  # the first one warms up
-        if gpu:
-            torch.cuda.synchronize()
-            torch.cuda.reset_peak_memory_stats()
-            before = torch.cuda.memory_allocated()
-        begin = time.perf_counter()
-        model.decoder(text, features_only=True)[0].float().sum().backward()
-        if gpu:
-            torch.cuda.synchronize()
-            peak = torch.cuda.max_memory_allocated() - before
-        if turn:
-            seconds.append(time.perf_counter() - begin)
+
+    def run():
         model.zero_grad()
+        model.decoder(text, features_only=True)[0].float().sum().backward()
+
+    seconds = [of_run for of_run, _ in in_turns({system: run}, ROUNDS, sizes.device)[system]]
+    model.zero_grad()
+    peak = peak_above(sizes.device, run) if sizes.device == "cuda" else None
+    model.zero_grad()
     return {"seconds": statistics.median(seconds), "peak_bytes": peak, "kept_bytes": kept(model, text)}
 
 

@@ -1,0 +1,40 @@
+"""What the tables of the recipes share: their command line, what they tell of a training, their files."""
+
+import argparse
+from pathlib import Path
+
+from examples.common.command_line import positive
+from examples.common.files import write_texts
+from examples.common.training_log import training_facts
+from fairseq_posenc.provenance import check_json_target, write_json
+
+
+def table_parser(description, home):
+    """A parser with what every table takes; ``home`` says which folder it is made from."""
+    parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("home", type=Path, help=home)
+    parser.add_argument("output", type=Path, help="of the table, without ending")
+    parser.add_argument("--seeds", nargs="+", type=positive, default=[1])
+    parser.add_argument("--paper", type=Path, help="TSV with the paper's numbers")
+    return parser
+
+
+def trained(folder, seed, home, name):
+    """The facts of a training in ``folder``, with its command; ``name`` stands for the folder ``home`` in it."""
+    # Where the folder of results lies does not matter.
+    command = (folder / "command").read_text(encoding="utf-8").strip().replace(str(home), f"$WORK/{name}")
+    return {"seed": seed, "command": command, **training_facts(folder / "train.log")}
+
+
+def write_table(output, collect, text):
+    """Write OUTPUT.json, OUTPUT.md and OUTPUT.tsv, and print the table.
+
+    Args:
+        collect: makes the record.
+        text: module with ``as_markdown(record)``, ``as_tsv(record)`` and ``as_plain(record)``.
+    """
+    check_json_target(f"{output}.json")
+    record = collect()
+    write_json(f"{output}.json", record)
+    write_texts(output, md=text.as_markdown(record), tsv=text.as_tsv(record))
+    print(text.as_plain(record))

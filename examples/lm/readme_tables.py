@@ -1,0 +1,157 @@
+"""The tables of measured numbers in this folder's README."""
+
+import json
+
+from examples.common.variables import read_table
+from examples.lm.length_table_text import in_cell
+from examples.lm.settings import HERE
+from fairseq_posenc.tables import groups, read_tsv, shown
+
+RESULTS = HERE / "results"
+
+
+def read(name):
+    """A committed result."""
+    return json.loads((RESULTS / f"{name}.json").read_text(encoding="utf-8"))
+
+
+def paper(name, text):
+    """{system: {length: number}} of a text that the paper's table has, beside ours."""
+    return {row["system"]: row["values"] for row in read(name)["paper"][text]}
+
+
+def times(length, training_length):
+    """1/4x, 1x, 2x."""
+    return f"{length // training_length}x" if length >= training_length else f"1/{training_length // length}x"
+
+
+def patterns():
+    """How time grows with the length under blocks, and what they gain."""
+    record = read("patterns-time-cpu")
+    seconds = {(row["encoding"], row["pattern"], row["length"]): row["seconds"] for row in record["time"]}
+    rows = [
+        [
+            "",
+            "time ~ length^x, 1k to 32k tokens",
+            "its attention alone",
+            "full / blockwise attention at 8,192",
+            "of the whole model",
+        ]
+    ]
+    for row in record["growth"]:
+        if row["pattern"] != "full":
+            name, pattern = row["encoding"], row["pattern"]
+            whole = seconds[name, "full", 8192] / seconds[name, pattern, 8192]
+            exponents = (f"{row[key]:.2f}" for key in ("exponent", "attention_exponent"))
+            rows.append([f"`{name}`", *exponents, f"{row['speedup']['8192']:.1f}", f"{whole:.1f}"])
+    return rows
+
+
+def every_encoding():
+    """Perplexity with full attention at every length, with windows and blocks at the greatest, and the paper's."""
+    record = read("small/all")
+    trained, of_paper = record["training_length"], paper("small/sandwich-table3", "ArXiv")
+    systems = groups(record["texts"]["test"]["rows"], "system")
+    encodings = {row["system"]: row["encoding"] for row in read_table(HERE / "rows" / "all.tsv")}
+    lengths = sorted({int(length) for rows in systems.values() for row in rows for length in row["values"]})
+    full = [times(length, trained) for length in lengths]
+    last, *compared = full[-1], 512, 2048, 8192
+    header = ["system", f"full: {full[0]}", *full[1:], f"window: {last}", f"blockwise: {last}"]
+    rows = [[*header, "the Sandwich paper, full: 1x, 4x, 16x"]]
+    for name, of_system in systems.items():
+        values = {row["pattern"].partition(":")[0]: row["values"] for row in of_system}
+        wanted = [("full", length) for length in lengths] + [("window", lengths[-1]), ("blockwise", lengths[-1])]
+        numbers = [values[pattern].get(str(length)) for pattern, length in wanted]
+        theirs = [of_paper[name][str(length)]["value"] for length in compared] if name in of_paper else []
+        cells = ["" if number is None else f"{number['value']:.1f}" for number in numbers]
+        rows.append([f"`{encodings[name]}`", *cells, ", ".join(theirs)])
+    return rows
+
+
+def sandwich_table3():
+    """Means over seeds with deviations and marks, and the paper's at three lengths."""
+    record, theirs = read("small/sandwich-table3"), paper("small/sandwich-table3", "ArXiv")
+    ours = record["texts"]["test"]["rows"]
+    lengths = sorted(map(int, ours[0]["values"]))
+    compared = [factor * record["paper_training_length"] for factor in (1, 4, 16)]
+    titles = [times(length, record["paper_training_length"]) for length in compared]
+    header = ["system", *(times(length, record["training_length"]) for length in lengths)]
+    rows = [[*header, f"the paper, arXiv: {titles[0]}", *titles[1:]]]
+    for row in ours:
+        name = row["system"]
+        cells = [in_cell(row["values"][str(length)], "{:.1f}") for length in lengths]
+        rows.append([f"`{name}`", *cells, *(in_cell(theirs[name][str(length)], "{}") for length in compared)])
+    return rows
+
+
+def receptive_fields():
+    """Receptive fields, smallest first, and the mean distance of attention in the last layer."""
+    results = [read(f"small/sandwich-figure{number}") for number in (5, 6, 7, 11)]
+    fields = {row["system"]: row["values"] for record in results for row in record["texts"]["test"]["rows"]}
+    distances = read_tsv(RESULTS / "small" / "attention-distances.tsv")
+    distances = {row["name"]: row["value"] for row in distances}
+    rows = [["system", "receptive field of 512 tokens", "attention distance"]]
+    for name, values in sorted(fields.items(), key=lambda item: item[1]["512"]["value"]):
+        rows.append([f"`{name}`", f"{values['512']['value']:.0f}", distances[name]])
+    return rows
+
+
+def windows():
+    """Receptive fields of windows, their bounds, and the paper's."""
+    theirs, compared = paper("small/sandwich-figure4", "ArXiv"), "2048"
+    rows = [["window of the paper", "here", "bound", "receptive field of 512 tokens", "the paper's, of 2,048"]]
+    for row in read("small/sandwich-figure4")["texts"]["test"]["rows"]:
+        window, number = row["system"].removeprefix("window"), row["values"]["512"]
+        of_paper = theirs[row["system"]][compared]["value"]
+        of_paper = f"{int(of_paper):,}" if of_paper.isdigit() else of_paper
+        here = str(int(window) // 4)
+        rows.append([window, here, shown(number["bound"], "{}"), f"{number['value']:.0f}", of_paper])
+    return rows
+
+
+def resolution():
+    """Attention resolution at one and two times the length of the training, and the paper's."""
+    cells = {(cell["name"], cell["pattern"], cell["length"]): cell for cell in read("small/resolution")["cells"]}
+    theirs = {
+        (row["name"], row["pattern"].partition(":")[0], row["length"]): row["resolution"]
+        for row in read_tsv(HERE / "paper" / "lex-table3.tsv")
+    }
+    rows = [["system", "1x", "2x", "the xPos paper: 1x", "2x"]]
+    for name in ("sinusoidal", "alibi", "rope"):
+        rows.append(resolution_row(cells, theirs, name, "full", f"`{name}`"))
+    rows.append(resolution_row(cells, theirs, "xpos", "blockwise:128", "`xpos`, blockwise"))
+    rows.append(resolution_row(cells, theirs, "xpos", "full", "`xpos`"))
+    return rows
+
+
+def resolution_row(cells, theirs, name, pattern, title):
+    ours = [f"{cells[name, pattern, length]['resolution']:.4f}" for length in (128, 256)]
+    return [title, *ours, *(theirs[name, pattern.partition(":")[0], length] for length in ("1024", "2048"))]
+
+
+def lex_table2():
+    """Perplexity by length, and the paper's of PG22 from the length of its training on."""
+    record = read("small/lex-table2")
+    trained, of_paper = record["training_length"], record["paper_training_length"]
+    theirs = paper("small/lex-table2", "PG22")
+    ours = record["texts"]["test"]["rows"]
+    lengths = sorted(map(int, ours[0]["values"]))
+    compared = [length * of_paper // trained for length in lengths if length >= trained]
+    titles = [times(length, of_paper) for length in compared]
+    rows = [["system", *(times(length, trained) for length in lengths), f"the paper: {titles[0]}", *titles[1:]]]
+    for row in ours:
+        name, blocks = row["system"], ", blockwise" if row["pattern"].startswith("blockwise") else ""
+        cells = [f"{row['values'][str(length)]['value']:.1f}" for length in lengths]
+        rows.append([f"`{name}`{blocks}", *cells, *(theirs[name][str(length)]["value"] for length in compared)])
+    return rows
+
+
+TABLES = {
+    "patterns": patterns,
+    "every-encoding": every_encoding,
+    "sandwich-table3": sandwich_table3,
+    "receptive-fields": receptive_fields,
+    "windows": windows,
+    "resolution": resolution,
+    "lex-table2": lex_table2,
+}

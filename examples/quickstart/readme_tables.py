@@ -1,0 +1,24 @@
+"""The tables of measured numbers in this folder's README."""
+
+import json
+from functools import partial
+from pathlib import Path
+
+from examples.quickstart import report
+
+RESULTS = Path(__file__).resolve().parent / "results"
+#: What was measured beside other work.
+DISTURBED = ("words/s", "minutes")
+
+
+def table(name, without=()):
+    """The table of a committed result, ``without`` some columns."""
+    rows = report.cells(json.loads((RESULTS / f"{name}.json").read_text(encoding="utf-8")))
+    return [[text for title, text in zip(rows[0], row) if title not in without] for row in rows]
+
+
+TABLES = {
+    "grammar-en-de": partial(table, "grammar-en-de"),
+    "multi30k-en-de": partial(table, "multi30k-en-de", DISTURBED),
+    "multi30k-en-fr": partial(table, "multi30k-en-fr", DISTURBED),
+}

@@ -1,0 +1,67 @@
+"""The tables of measured numbers in this folder's README, and that of the costs in the main one."""
+
+import json
+
+from examples.common.variables import read_table
+from examples.wmt14.settings import HERE
+from fairseq_posenc.tables import shown
+
+
+def read(name):
+    """A committed result."""
+    return json.loads((HERE / "results" / f"{name}.json").read_text(encoding="utf-8"))
+
+
+def cost():
+    """Times and memory relative to stock fairseq."""
+    training, generation = (read(f"cost-{measure}-base-cpu")[measure] for measure in ("training", "generation"))
+    memory = read("small/table3")["peak_memory_bytes"]
+    rows = [["system", "training step", "generation", "peak memory"]]
+    rows.append(["stock fairseq, sinusoidal", "1", "1", "1"])
+    for name in [row["encoding"] for row in read_table(HERE / "rows" / "all.tsv")]:
+        ratios = [measured[name]["ratio_to_stock"] for measured in (training, generation)]
+        ratios.append(memory[name] / memory["stock"])
+        rows.append([f"`{name}`", *(f"{ratio:.3f}" for ratio in ratios)])
+    return rows
+
+
+def score(system, metric):
+    """Mean, deviation and mark of a system's metric."""
+    mark = system[f"{metric}_mark"]
+    return shown(system[metric], "{:.2f}", system[f"{metric}_deviation"], f" {mark}" if mark else "")
+
+
+def table1(pair):
+    """The systems of the paper's Table 1, beside its BLEU."""
+    rows = [["system", "BLEU", "chrF++", "parameters", "the paper's BLEU (WMT14)"]]
+    for system in read(f"small/table1-{pair}")["pairs"][pair]["systems"]:
+        paper, mark = system["paper"]["bleu"], system["paper"]["bleu_mark"]
+        rows.append(
+            [
+                f"`{system['name']}`",
+                score(system, "bleu"),
+                score(system, "chrf++"),
+                f"{system['parameters'] / 1e6:.2f} M",
+                shown(paper, "{}", mark=f" {mark}" if mark else ""),
+            ]
+        )
+    return rows
+
+
+def others():
+    """Every encoding that Table 1 does not have."""
+    record = read("small/all")
+    known = {system["name"] for system in read("small/table1-en-de")["pairs"]["en-de"]["systems"]}
+    again = {name for part in record["made_again"] for name in part["systems"]}
+    rows = [["system", "BLEU", "chrF++", "words/s"]]
+    for system in record["pairs"]["en-de"]["systems"]:
+        name = system["name"]
+        if name not in known:
+            # Trained again beside other work, their speed says nothing.
+            speed = "" if name in again else f"{system['words_per_second']:,}"
+            rows.append([f"`{name}`", score(system, "bleu"), score(system, "chrf++"), speed])
+    return rows
+
+
+COSTS = {"cost": cost}
+TABLES = {"table1-en-de": lambda: table1("en-de"), "table1-en-fr": lambda: table1("en-fr"), "other-encodings": others}

@@ -1,0 +1,64 @@
+"""The clock of all measurements of time."""
+
+import sys
+import time
+
+import torch
+from tqdm import tqdm
+
+
+def now(device):
+    """Seconds, once the device has done all that it was given."""
+    if device == "cuda":
+        torch.cuda.synchronize()
+    return time.perf_counter()
+
+
+def in_turns(runs, rounds, device, title=None):
+    """Time functions that take turns, round by round, as machines are noisy; one round before the others warms up.
+
+    Args:
+        runs: {name: function without arguments}.
+        title: of the progress bar; None: no bar.
+
+    Returns:
+        {name: [(seconds, what the function returned), one a round]}.
+    """
+    names, found = list(runs), {name: [] for name in runs}
+    with tqdm(total=(rounds + 1) * len(names), desc=title, file=sys.stderr, disable=title is None) as progress:
+        for number in range(rounds + 1):
+            # The order rotates, so that no one always follows the same other.
+            start = number % len(names)
+            for name in names[start:] + names[:start]:
+                begin = now(device)
+                returned = runs[name]()
+                seconds = now(device) - begin
+                if number:
+                    found[name].append((seconds, returned))
+                progress.update()
+    return found
+
+
+class AttentionTimer:
+    """While inside, ``seconds`` grows by what each of these SelfAttentions takes between its projections."""
+
+    def __init__(self, attentions, device):
+        self.attentions, self.device, self.seconds, self._begin = attentions, device, 0.0, None
+
+    def __enter__(self):
+        self._hooks = []
+        for attention in self.attentions:
+            # Queries and keys are projected before the values.
+            self._hooks.append(attention.v_proj.register_forward_hook(self._start))
+            self._hooks.append(attention.out_proj.register_forward_pre_hook(self._stop))
+        return self
+
+    def __exit__(self, *exception):
+        for hook in self._hooks:
+            hook.remove()
+
+    def _start(self, *_):
+        self._begin = now(self.device)
+
+    def _stop(self, *_):
+        self.seconds += now(self.device) - self._begin

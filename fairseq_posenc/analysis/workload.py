@@ -1,0 +1,127 @@
+"""What is measured: untrained models of a size, and the batches that they read."""
+
+from argparse import Namespace
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Optional
+
+import torch
+
+from fairseq_posenc.analysis.build import architecture, build_model
+from fairseq_posenc.analysis.precision import autocasting, in_precision
+from fairseq_posenc.models.language_model import SIZES as LANGUAGE_MODEL_SIZES
+
+STOCK = "stock"
+
+
+@dataclass(frozen=True)
+class Workload:
+    """Models with a dictionary of so many words, on a device, in a precision (precision.py)."""
+
+    words: int = 40_000
+    device: str = "cpu"
+    precision: str = "fp32"
+
+    def build(self, arch, flags):
+        """The untrained model of an architecture, in evaluation mode."""
+        return in_precision(build_model(arch, *flags, words=self.words), self.precision).to(self.device)
+
+    def random_words(self, sentences, length, count=1):
+        """``count`` times (sentences, length), without padding; the same ones at every call."""
+        generator = torch.Generator().manual_seed(0)
+        shape = (sentences, length)
+        return [torch.randint(4, 4 + self.words, shape, generator=generator).to(self.device) for _ in range(count)]
+
+    def autocasting(self):
+        return autocasting(self.precision, self.device)
+
+    @contextmanager
+    def inference(self):
+        with torch.no_grad(), self.autocasting():
+            yield
+
+
+@dataclass(frozen=True)
+class Translation(Workload):
+    """``sentences`` pairs of ``length`` tokens each, on models of ``size``."""
+
+    size: str = "wmt_en_de"
+    length: int = 32
+    sentences: int = 32
+    beam: Optional[int] = 4
+
+    @property
+    def tokens(self):
+        return self.length * self.sentences
+
+    def model(self, system):
+        arch = f"transformer_{self.size}" if system == STOCK else architecture(system, self.size)
+        # Tables of absolute positions have fairseq's default of 1024 rows, unless that is too few: generation
+        # takes one more than the length, for the end of the sentence.
+        rows = max(1024, self.length + 1)
+        flags = ["--share-all-embeddings", "--max-source-positions", rows, "--max-target-positions", rows]
+        return self.build(arch, flags)
+
+    def batch(self):
+        """Source, previous output and target, (sentences, length) each."""
+        return self.random_words(self.sentences, self.length, count=3)
+
+    def inputs(self):
+        """What the model is called with for a batch."""
+        source, previous, _ = self.batch()
+        return source, None, previous
+
+
+@dataclass(frozen=True)
+class LanguageModels(Translation):
+    """``sentences`` texts of ``length`` tokens each, on language models of ``size``."""
+
+    size: str = "base"
+
+    def model(self, system):
+        if system == STOCK:
+            arch, flags = "transformer_lm", stock_language_model_flags(self.size)
+        else:
+            arch, flags = architecture(system, self.size, "transformer_lm"), []
+        return self.build(arch, [*flags, "--task", "language_modeling", "--tokens-per-sample", self.length])
+
+    def inputs(self):
+        return self.batch()[:1]
+
+
+@dataclass(frozen=True)
+class Patterns(Workload):
+    """One text of any length, on language models of these sizes, under an attention pattern."""
+
+    words: int = 1000
+    layers: int = 2
+    dim: int = 512
+    heads: int = 8
+
+    def model(self, encoding, pattern, longest):
+        """For texts of up to ``longest`` tokens."""
+        flags = {
+            "--task": "language_modeling",
+            "--attention-pattern": pattern,
+            "--decoder-layers": self.layers,
+            "--decoder-embed-dim": self.dim,
+            "--decoder-ffn-embed-dim": 4 * self.dim,
+            "--decoder-attention-heads": self.heads,
+            "--tokens-per-sample": longest,
+        }
+        arch = architecture(encoding, "tiny", "transformer_lm")
+        return self.build(arch, [word for pair in flags.items() for word in pair])
+
+    def text(self, length):
+        """(1, length)."""
+        return self.random_words(1, length)[0]
+
+
+def stock_language_model_flags(size):
+    """The flags that make fairseq's ``transformer_lm`` a model of this size."""
+    settings = Namespace()
+    LANGUAGE_MODEL_SIZES[size](settings)
+    names = [f"decoder_{name}" for name in ("layers", "input_dim", "embed_dim", "ffn_embed_dim", "output_dim")]
+    names += ["decoder_attention_heads", "dropout", "attention_dropout", "activation_fn"]
+    flags = [word for name in names for word in (f"--{name.replace('_', '-')}", getattr(settings, name))]
+    return [*flags, "--decoder-normalize-before"]
