@@ -3,7 +3,6 @@
 import argparse
 import importlib
 import inspect
-import json
 import re
 import shlex
 
