@@ -15,6 +15,7 @@ from fairseq_posenc.attention.kernels import (
     fused_attention,
     fused_attention_with_bias_gradient,
     rebuilt_for_backward,
+    scaled_products,
     weighted_attention,
 )
 from fairseq_posenc.attention.masks import additive, hides_something, visible_keys
@@ -86,6 +87,27 @@ class Attending:
         if numbers * length_of(q_columns) > self.sizes.whole and self.given is None:
             return self._in_slices(q, k, v, q_columns, max(1, self.sizes.slice // numbers))
         return self._rectangle(q, *self._cut(k, v, k_columns), q_columns, k_columns)
+
+    def scores(self, q, k, q_columns):
+        """What the softmax is taken of, a slice of queries at a time.
+
+        Args:
+            q, k: as in __call__.
+
+        Yields:
+            (q_columns, k_columns, scores (B, H, Tq, Tk) with the bias, visible): ``visible``, broadcastable to the
+            scores, says where a query attends; None: everywhere.
+        """
+        size = max(1, self.sizes.slice // (q.size(0) * q.size(1) * length_of(self.keys.columns)))
+        for start in range(0, length_of(q_columns), size):
+            columns = range(q_columns.start + start, min(q_columns.start + start + size, q_columns.stop))
+            needed = self._needed(columns)
+            part = q[:, :, start : start + size], self._cut(k, k, needed)[0]
+            if self.encoding is not None:
+                part = self.encoding.decay(*part, columns, needed)
+            found = scaled_products(*part, self._own_scores(columns, needed))
+            bias = None if self.encoding is None else self.encoding.bias(columns, needed, self.device)
+            yield columns, needed, found if bias is None else found + bias, self._visible(columns, needed)
 
     def _needed(self, q_columns):
         """The keys at hand that some of these queries can see: none are left out where a mask was given."""
@@ -193,14 +215,17 @@ class Attending:
 
     def _weighted(self, q, k, v, q_columns, k_columns, share=True):
         """The same with plain products, which also return the weights."""
-        scores = mix = None
+        mix = None
         if self.encoding is not None:
             q, k = self.encoding.decay(q, k, q_columns, k_columns)
         if not self.plain:
-            scores = partial(self.encoding.scores, q_columns=q_columns, k_columns=k_columns)
             mix = partial(self.encoding.mix, q_columns=q_columns, k_columns=k_columns)
         mask = self._added(q_columns, k_columns, torch.float32, share)
-        return weighted_attention(q, k, v, mask, self.dropout, scores, mix)
+        return weighted_attention(q, k, v, mask, self.dropout, self._own_scores(q_columns, k_columns), mix)
+
+    def _own_scores(self, q_columns, k_columns):
+        """The encoding's products of queries and keys, None where they are plain ones."""
+        return None if self.plain else partial(self.encoding.scores, q_columns=q_columns, k_columns=k_columns)
 
     def _visible(self, q_columns, k_columns):
         """visible_keys of a part of the keys at hand, or of any two ranges where there is no padding."""

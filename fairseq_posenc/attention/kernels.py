@@ -82,16 +82,21 @@ def rebuilt_for_backward(mask, build):
         yield
 
 
+def scaled_products(q, k, scores=None):
+    """q k / sqrt(D), or ``scores(q / sqrt(D), k)``, in fp32 or better."""
+    precision = torch.promote_types(q.dtype, torch.float32)
+    q = q / math.sqrt(q.size(-1))
+    return (q @ k.transpose(-2, -1) if scores is None else scores(q, k)).to(precision)
+
+
 def weighted_attention(q, k, v, mask=None, dropout=0.0, scores=None, mix=None):
     """The same, also returning the attention weights (B, H, Tq, Tk) before dropout, in fp32 or better.
 
     ``mask`` is None or additive. ``scores(q, k)`` and ``mix(weights, v)`` replace the two products. Memory grows with
     Tq x Tk.
     """
-    precision = torch.promote_types(q.dtype, torch.float32)
-    q = q / math.sqrt(q.size(-1))
     with keeping_dtype(q, v):
-        products = (q @ k.transpose(-2, -1) if scores is None else scores(q, k)).to(precision)
+        products = scaled_products(q, k, scores)
     if mask is not None:
         products = products + mask
     weights = torch.softmax(products, dim=-1)

@@ -30,6 +30,8 @@ class SelfAttention(MultiheadAttention):
         self.layers_pass = None
         #: Whether activation checkpointing computes this attention once more in the backward pass.
         self.recomputed = False
+        #: None, or called with the Attending of every call, its queries, keys and the columns of the queries.
+        self.observer = None
         self.pattern = self.stepwise_pattern = FULL
 
     @property
@@ -116,6 +118,8 @@ class SelfAttention(MultiheadAttention):
         dropout = self.dropout_module.p if self.training or self.dropout_module.apply_during_inference else 0.0
 
         attending = Attending(encoding, pattern, keys, given, dropout, query.device, self.layers_pass, self.recomputed)
+        if self.observer is not None:
+            self.observer(attending, q, k, q_columns)
         weights = None
         if need_weights or need_head_weights:
             x, weights = attending.weighted(q, k, v, q_columns)

@@ -1,11 +1,13 @@
 """The scores of every layer, against the naive formulas of the encodings and the weights of the model itself."""
 
+from dataclasses import replace
+
 import pytest
 import torch
 
-from fairseq_posenc.analysis import attention_scores as module
-from fairseq_posenc.analysis.attention_scores import attention_scores, layer_inputs, sums_by_distance
+from fairseq_posenc.analysis.attention_scores import attention_scores, sums_by_distance
 from fairseq_posenc.analysis.language_model import load_model, read_text
+from fairseq_posenc.attention import computation
 from fairseq_posenc.attention.self_attention import CAUSAL
 from fairseq_posenc.encodings import encoding_names
 from tests.support.attention_scores import PATTERNS, naive_scores
@@ -22,7 +24,7 @@ def test_scores_are_the_formulas(encoding, pattern, lm_checkpoint, lm_data, monk
     loaded.use_pattern(pattern)
     expected = naive_scores(loaded, inputs, PATTERNS[pattern])
     for size in (2**24, 2 * 3 * LENGTH):  # all queries at once, and three at a time
-        monkeypatch.setattr(module, "SLICE", size)
+        monkeypatch.setattr(computation, "CPU", replace(computation.CPU, slice=size))
         found = {}
         for part in attention_scores(loaded, inputs):
             assert part.q_columns.stop == part.k_columns.stop
@@ -43,8 +45,12 @@ def test_weights_are_those_of_the_model(pattern, lm_checkpoint, lm_data):
     loaded.use_pattern(pattern)
     parts = list(attention_scores(loaded, inputs))
     assert [part.layer for part in parts] == [0, 1]
-    for part, (attention, x) in zip(parts, layer_inputs(loaded, inputs)):
-        _, weights = attention(x, need_head_weights=True, attn_mask=CAUSAL)
+    read = []
+    for attention in loaded.attentions():
+        attention.register_forward_pre_hook(lambda module, args, named: read.append(named["query"]), with_kwargs=True)
+    loaded.model(inputs, features_only=True)
+    for part, attention, x in zip(parts, loaded.attentions(), read.copy()):
+        _, weights = attention(query=x, need_head_weights=True, attn_mask=CAUSAL)
         torch.testing.assert_close(part.weights(), weights.transpose(0, 1), atol=1e-5, rtol=1e-4)
 
 
