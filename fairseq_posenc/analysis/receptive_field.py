@@ -95,7 +95,7 @@ def attention_distances(loaded, inputs):
     for part in attention_scores(loaded, inputs):
         weights = part.weights()
         device = weights.device
-        q, k = (torch.arange(c.start, c.stop, device=device) for c in (part.q_columns, part.k_columns))
+        q, k = (torch.arange(c.start, c.stop, device=device) for c in (part.q_idx, part.kv_idx))
         distances = (q.unsqueeze(1) - k).to(weights.dtype)
         if sums is None:
             sums = torch.zeros(len(loaded.attentions()), weights.size(1), dtype=torch.float64)

@@ -45,7 +45,7 @@ def expected_scores(loaded, text, length, count, progress=lambda: None):
                 sums = torch.zeros(len(loaded.attentions()), part.scores.size(1), length, dtype=torch.float64)
                 pairs = torch.zeros(length, dtype=torch.float64)
             scores = part.scores[0].double().masked_fill(~part.visible, 0.0)
-            found = slice(0, len(part.k_columns))
+            found = slice(0, len(part.kv_idx))
             sums[part.layer, :, found] += sums_by_distance(scores).cpu()
             if part.layer == 0:
                 pairs[found] += sums_by_distance(part.visible.double()).cpu()

@@ -4,7 +4,7 @@ Memory stays linear in the length where no weights are asked for, in training to
 has (H, L, L) numbers for a long L, and slices are computed once more in the backward pass instead of being kept.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
@@ -14,9 +14,11 @@ from torch.nn import functional as F
 from torch.utils.checkpoint import checkpoint
 
 from fairseq_posenc.attention.kernels import (
+    Products,
     fused_attention,
     fused_attention_with_bias_gradient,
     rebuilt_for_backward,
+    scaled_products,
     weighted_attention,
 )
 from fairseq_posenc.attention.keys import Keys
@@ -107,6 +109,28 @@ class AttentionCall:
         if numbers * length_of(q_idx) > self.sizes.whole and self.attn_mask is None:
             return self._in_slices(q, k, v, q_idx, max(1, self.sizes.slice // numbers))
         return self._tile(q, *self._select(k, v, kv_idx), q_idx, kv_idx)
+
+    def scores(
+        self, q: torch.Tensor, k: torch.Tensor, q_idx: range
+    ) -> Iterator[tuple[range, range, torch.Tensor, torch.Tensor | None]]:
+        """The argument of the softmax, one slice of queries at a time, for analyses. ``q`` and ``k``: as in __call__.
+
+        Yields:
+            Indices of the queries and of the keys, scores (B, H, Tq, Tk) in fp32 or better, with the bias but not the
+            mask, and where queries attend: bool, broadcastable to the scores, or None for everywhere.
+        """
+        size = max(1, self.sizes.slice // (q.size(0) * q.size(1) * length_of(self.keys.idx)))
+        for start in range(0, length_of(q_idx), size):
+            slice_idx = range(q_idx.start + start, min(q_idx.start + start + size, q_idx.stop))
+            kv_idx = self._visible_range(slice_idx)
+            some_q, (some_k, _) = q[:, :, start : start + size], self._select(k, k, kv_idx)
+            bias = None
+            if self.encoding is not None:
+                some_q, some_k = self.encoding.decay(some_q, some_k, slice_idx, kv_idx)
+                bias = self.encoding.bias(slice_idx, kv_idx, self.device)
+            scores = scaled_products(some_q, some_k, self._own_scores(slice_idx, kv_idx))
+            scores = scores if bias is None else scores + bias
+            yield slice_idx, kv_idx, scores, self._visible(slice_idx, kv_idx)
 
     def _visible_range(self, q_idx: range) -> range:
         """The available keys that some of these queries can see; all of them where ``attn_mask`` is there."""
@@ -233,14 +257,19 @@ class AttentionCall:
         self, q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, q_idx: range, kv_idx: range, share: bool = True
     ) -> tuple[torch.Tensor, torch.Tensor]:
         """The same with plain products, which also return the weights."""
-        scores = mix = None
+        mix = None
         if self.encoding is not None:
             q, k = self.encoding.decay(q, k, q_idx, kv_idx)
             if not self.plain:
-                scores = partial(self.encoding.scores, q_idx=q_idx, kv_idx=kv_idx)
                 mix = partial(self.encoding.mix, q_idx=q_idx, kv_idx=kv_idx)
         mask = self._score_mask(q_idx, kv_idx, torch.float32, share)
-        return weighted_attention(q, k, v, mask, self.dropout, scores, mix)
+        return weighted_attention(q, k, v, mask, self.dropout, self._own_scores(q_idx, kv_idx), mix)
+
+    def _own_scores(self, q_idx: range, kv_idx: range) -> Products | None:
+        """The encoding's products of queries and keys; None where they are plain ones."""
+        if self.encoding is None or self.plain:
+            return None
+        return partial(self.encoding.scores, q_idx=q_idx, kv_idx=kv_idx)
 
     def _visible(self, q_idx: range, kv_idx: range) -> torch.Tensor | None:
         """visible_keys of a part of the available keys, or of any two ranges where there is no padding."""

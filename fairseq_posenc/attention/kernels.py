@@ -98,24 +98,33 @@ def rebuilt_for_backward(mask: torch.Tensor, build: Callable[[], torch.Tensor | 
         yield
 
 
+#: Query times key, such as the hook ``scores`` of an encoding.
+Products = Callable[[torch.Tensor, torch.Tensor], torch.Tensor]
+
+
+def scaled_products(q: torch.Tensor, k: torch.Tensor, scores: Products | None = None) -> torch.Tensor:
+    """q k / sqrt(D), or ``scores(q / sqrt(D), k)``, in fp32 or better."""
+    precision = torch.promote_types(q.dtype, torch.float32)
+    q = q / math.sqrt(q.size(-1))
+    return (q @ k.transpose(-2, -1) if scores is None else scores(q, k)).to(precision)
+
+
 def weighted_attention(
     q: torch.Tensor,
     k: torch.Tensor,
     v: torch.Tensor,
     mask: torch.Tensor | None = None,
     dropout: float = 0.0,
-    scores: Callable[[torch.Tensor, torch.Tensor], torch.Tensor] | None = None,
-    mix: Callable[[torch.Tensor, torch.Tensor], torch.Tensor] | None = None,
+    scores: Products | None = None,
+    mix: Products | None = None,
 ) -> tuple[torch.Tensor, torch.Tensor]:
     """The same, also returning the attention weights (B, H, Tq, Tk) before dropout, in fp32 or better.
 
     ``mask`` is None or additive. ``scores(q, k)`` and ``mix(weights, v)`` replace the two products. Memory grows with
     Tq x Tk.
     """
-    precision = torch.promote_types(q.dtype, torch.float32)
-    q = q / math.sqrt(q.size(-1))
     with keeping_dtype(q, v):
-        products = (q @ k.transpose(-2, -1) if scores is None else scores(q, k)).to(precision)
+        products = scaled_products(q, k, scores)
     if mask is not None:
         products = products + mask
     weights = torch.softmax(products, dim=-1)

@@ -33,6 +33,8 @@ class SelfAttention(MultiheadAttention):
         self.layers_pass: LayersPass | None = None
         #: Whether activation checkpointing computes this attention once more in the backward pass.
         self.recomputed = False
+        #: None, or what is called with every AttentionCall, its queries, its keys and ``q_idx``; for analyses.
+        self.observer: Callable[[AttentionCall, torch.Tensor, torch.Tensor, range], None] | None = None
         self.pattern: Pattern = FULL
         self.stepwise_pattern: Pattern = FULL
 
@@ -122,6 +124,8 @@ class SelfAttention(MultiheadAttention):
         call = AttentionCall(
             encoding, pattern, keys, added_mask, dropout, query.device, self.layers_pass, self.recomputed
         )
+        if self.observer is not None:
+            self.observer(call, q, k, q_idx)
         weights = None
         if need_weights or need_head_weights:
             x, weights = call.with_weights(q, k, v, q_idx)

@@ -1,55 +1,18 @@
 """The scores of every layer, against the naive formulas of the encodings and the weights of the model itself."""
 
-import math
+from dataclasses import replace
 
 import pytest
 import torch
 
-from fairseq_posenc.analysis import attention_scores as module
-from fairseq_posenc.analysis.attention_scores import attention_scores, layer_inputs, sums_by_distance
+from fairseq_posenc.analysis.attention_scores import attention_scores, sums_by_distance
 from fairseq_posenc.analysis.language_model import load_model, read_text
+from fairseq_posenc.attention import computation
 from fairseq_posenc.attention.self_attention import CAUSAL
 from fairseq_posenc.encodings import encoding_names
-from tests.support.encodings import CASES
+from tests.support.attention_scores import PATTERNS, naive_scores
 
 LENGTH = 11
-
-
-def naive_scores(loaded, inputs, visible):
-    """{(layer, query, key): (H,)} of the visible pairs of inputs (1, T), one at a time, in float64."""
-    found, taken = {}, []
-    hooks = [
-        projection.register_forward_hook(lambda module, args, output: taken.append(output.double()))
-        for attention in loaded.attentions()
-        for projection in (attention.q_proj, attention.k_proj)
-    ]
-    loaded.model(inputs)
-    for hook in hooks:
-        hook.remove()
-    for layer, attention in enumerate(loaded.attentions()):
-        encoding = attention.position_encoding
-        case = CASES["none" if encoding is None else encoding.name]
-        if encoding is not None:
-            encoding.test_options = case.options
-        shape = (inputs.size(1), attention.num_heads, attention.head_dim)
-        q, k = (taken[2 * layer + part].view(shape) for part in (0, 1))
-        for i in range(inputs.size(1)):
-            for j in range(i + 1):
-                if visible(i, j):
-                    score = (q[i] * k[j]).sum(1) if case.score is None else case.score(encoding, q[i], k[j], i, j)
-                    score = score / math.sqrt(attention.head_dim)
-                    if case.bias is not None:
-                        score = score + torch.as_tensor(case.bias(encoding, i - j), dtype=torch.float64)
-                    found[layer, i, j] = score
-    return found
-
-
-#: Pattern -> whether query i sees key j, j <= i, by its definition in the papers.
-PATTERNS = {
-    "full": lambda i, j: True,
-    "window:4": lambda i, j: i - j < 4,
-    "blockwise:6": lambda i, j: i // 3 - j // 3 <= 1,
-}
 
 
 @pytest.mark.parametrize("encoding", encoding_names())
@@ -61,12 +24,12 @@ def test_scores_are_the_formulas(encoding, pattern, lm_checkpoint, lm_data, monk
     loaded.use_pattern(pattern)
     expected = naive_scores(loaded, inputs, PATTERNS[pattern])
     for size in (2**24, 2 * 3 * LENGTH):  # all queries at once, and three at a time
-        monkeypatch.setattr(module, "SLICE", size)
+        monkeypatch.setattr(computation, "CPU", replace(computation.CPU, slice=size))
         found = {}
         for part in attention_scores(loaded, inputs):
-            assert part.q_columns.stop == part.k_columns.stop
-            for row, i in enumerate(part.q_columns):
-                for column, j in enumerate(part.k_columns):
+            assert part.q_idx.stop == part.kv_idx.stop
+            for row, i in enumerate(part.q_idx):
+                for column, j in enumerate(part.kv_idx):
                     if part.visible[row, column]:
                         found[part.layer, i, j] = part.scores[0, :, row, column].double()
         assert found.keys() == expected.keys()
@@ -82,8 +45,12 @@ def test_weights_are_those_of_the_model(pattern, lm_checkpoint, lm_data):
     loaded.use_pattern(pattern)
     parts = list(attention_scores(loaded, inputs))
     assert [part.layer for part in parts] == [0, 1]
-    for part, (attention, x) in zip(parts, layer_inputs(loaded, inputs)):
-        _, weights = attention(x, need_head_weights=True, attn_mask=CAUSAL)
+    read = []
+    for attention in loaded.attentions():
+        attention.register_forward_pre_hook(lambda module, args, named: read.append(named["query"]), with_kwargs=True)
+    loaded.model(inputs, features_only=True)
+    for part, attention, x in zip(parts, loaded.attentions(), read.copy()):
+        _, weights = attention(query=x, need_head_weights=True, attn_mask=CAUSAL)
         torch.testing.assert_close(part.weights(), weights.transpose(0, 1), atol=1e-5, rtol=1e-4)
 
 

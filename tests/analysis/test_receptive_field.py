@@ -18,7 +18,7 @@ from fairseq_posenc.analysis.receptive_field import (
 )
 from fairseq_posenc.attention.patterns import attention_pattern
 from fairseq_posenc.cli import main
-from tests.analysis.test_attention_scores import PATTERNS, naive_scores
+from tests.support.attention_scores import PATTERNS, naive_scores
 
 ADAPTIVE = [
     *("--adaptive-softmax-cutoff", "6,10", "--adaptive-softmax-factor", 2, "--criterion", "adaptive_loss"),

@@ -10,7 +10,7 @@ from fairseq_posenc.analysis.by_distance import curves, untrained
 from fairseq_posenc.analysis.language_model import load_model, read_text
 from fairseq_posenc.analysis.resolution import closed_form, expected_scores, piece_starts, resolution
 from fairseq_posenc.cli import main
-from tests.analysis.test_attention_scores import PATTERNS, naive_scores
+from tests.support.attention_scores import PATTERNS, naive_scores
 
 
 def slow_resolution(s):

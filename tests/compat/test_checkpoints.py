@@ -139,7 +139,7 @@ DANGEROUS = {
     "a new class": (Calls(type, "New", (), {}), "type() is only called for None"),
     "an item of an object": (Calls(operator.getitem, {"a": 1}, "a"), "is no type hint"),
     "a type hint as text": (Calls(operator.getitem, typing.List, "print()"), "is no type hint"),  # noqa: UP006
-    "a foreign enumeration": (Weekday.MONDAY, "holds an object of test_checkpoints.Weekday"),
+    "a foreign enumeration": (Weekday.MONDAY, "holds an object of tests.compat.test_checkpoints.Weekday"),
 }
 
 
