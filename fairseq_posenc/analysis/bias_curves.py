@@ -11,11 +11,12 @@ RECENT = 50
 
 def log_fit(bias):
     """(a, b) of the least-squares curve a log(1 + n) + b through bias (N,) at distances n = 0 .. N - 1."""
-    values = bias.double()
-    distances = torch.arange(len(values), dtype=torch.float64)
-    columns = torch.stack([distances.log1p(), torch.ones_like(distances)], dim=1)
-    a, b = torch.linalg.lstsq(columns, values.unsqueeze(1)).solution.flatten().tolist()
-    return a, b
+    y = bias.double()
+    x = torch.arange(len(y), dtype=torch.float64).log1p()
+    # Not torch.linalg.lstsq: its last digits depend on where in memory its arguments lie.
+    dx = x - x.mean()
+    a = (dx @ (y - y.mean()) / (dx @ dx)).item() if len(y) > 1 else 0.0
+    return a, (y.mean() - a * x.mean()).item()
 
 
 def bias_by_distance(encoding, length):
