@@ -60,7 +60,7 @@ def test_times(tmp_path, capsys):
 def test_memory_is_that_of_the_bias():
     """Eight heads, 1,400 x 1,400 numbers of 4 bytes: 60 MiB and copies; in blocks of 64 next to nothing."""
     held = torch.ones(2**27)  # what the measuring process holds itself must not matter
-    workload = Patterns(layers=1, dim=64, heads=8, words=20)
+    workload = Patterns(layers=1, dim=64, heads=8, vocab_size=20)
     full, blocks = measure_memory(workload, [("alibi", "full"), ("alibi", "blockwise:128")], [1400], 1400)
     assert held.sum() == 2**27
     assert 50 < full["bytes"] / 2**20 < 400
