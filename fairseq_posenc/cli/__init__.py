@@ -35,7 +35,7 @@ COMMANDS = {
 }
 
 
-def renamed(argv):
+def without_old_names(argv):
     """Translate the old command ``bench-patterns`` into today's argv, with a note on stderr."""
     if argv[:1] != ["bench-patterns"]:
         return argv
@@ -52,7 +52,7 @@ def renamed(argv):
 
 def main(argv=None):
     """Run one command; return its exit status (2 for bad input, printed as one line)."""
-    argv = renamed(sys.argv[1:] if argv is None else argv)
+    argv = without_old_names(sys.argv[1:] if argv is None else argv)
     parser = argparse.ArgumentParser(prog="fairseq-posenc", description="Positional encodings for fairseq.")
     parser.add_argument("--version", action="version", version=f"fairseq-posenc {__version__}")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)

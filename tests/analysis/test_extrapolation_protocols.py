@@ -122,7 +122,7 @@ def test_the_text_is_cut_off_at_a_multiple():
     assert Pieces().used(1000, [64, 256, 128]) == 768
     assert Pieces().used(1000, [100, 250]) == 1000
     assert Sliding(4).used(1003, [8, 64]) == 1003
-    with pytest.raises(InputError, match="multiple of 4032.*each divides the next"):
+    with pytest.raises(InputError, match="takes 4032 tokens.*each divides the next"):
         Pieces().used(1000, [63, 64])
 
 

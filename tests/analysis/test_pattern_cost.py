@@ -75,7 +75,7 @@ def test_memory_is_that_of_the_bias():
         (["--encodings", "xpoz"], "did you mean xpos"),
         (["--rounds", "0"], "--rounds must be at least 1"),
         (["--lengths", "0,5"], "--lengths must be at least 1"),
-        (["--encodings", "posnet-embed", "--lengths", "9,600"], "--lengths 600: posnet-embed takes 512 tokens"),
+        (["--encodings", "posnet-embed", "--lengths", "9,600"], "--lengths 600: posnet-embed reads at most 512 tokens"),
         (["--json", "/nonexistent/x.json"], "does not exist"),
         (["--beam", "2"], "--beam is for measurements without --patterns; leave one of the two out"),
     ],

@@ -123,7 +123,7 @@ def test_warnings_on_text_that_misleads(tmp_path, write, reference):
     tokenized = write("tokenized.txt", [line.replace(".", " .") for line in GOOD])
     pieces = write("pieces.txt", [line.replace("en", "@@ en") for line in GOOD])
     notes = run_json(tmp_path, "--ref", reference, "--hyp", tokenized, pieces, "--bootstrap-samples", "9")["notes"]
-    assert len(notes) == 2 and "tokenized.txt is tokenised" in notes[0] and "pieces.txt holds subword" in notes[1]
+    assert len(notes) == 2 and "tokenized.txt is tokenised" in notes[0] and "pieces.txt contains subword" in notes[1]
     assert run_json(tmp_path, "--ref", reference, "--hyp", write("good.txt", GOOD))["notes"] == []
 
 
