@@ -231,8 +231,8 @@ def test_mistakes_end_in_one_line(encoding, words, message, lm_data, lm_checkpoi
     [
         ("nan", "1 of the 24 numbers of the parameter decoder.layers.1.fc1.bias are NaN or infinite"),
         ("cut-off", "cut-off.pt is not a complete checkpoint"),
-        ("no-model", "no-model.pt is no checkpoint that fairseq-train wrote"),
-        ("weights-alone", "weights-alone.pt is no checkpoint that fairseq-train wrote"),
+        ("no-model", "no-model.pt is not a checkpoint of fairseq-train"),
+        ("weights-alone", "weights-alone.pt is not a checkpoint of fairseq-train"),
         ("missing", "missing.pt: no such file"),
     ],
 )

@@ -367,7 +367,11 @@ INCOMPLETE = {**GRAIN, "grains": {"bleu": [{"n": 1}]}}
         ("bad.json", json.dumps(NEWER), "bad.json has schema 99 of cost, but this version reads up to 1; update"),
         ("bad.tsv", "kind\ta\nx\t1\n", "bad.tsv holds 'x', which is no kind that can be drawn; known kinds: cost"),
         ("bad.tsv", "kind\ta\ncost\t1\n", "which match no kind; required: cost: measure, system, value, unit"),
-        ("bad.tsv", "kind\ta\ncost\t1\ngrain\t1\n", "bad.tsv has rows of several kinds (cost, grain); give a file of one"),
+        (
+            "bad.tsv",
+            "kind\ta\ncost\t1\ngrain\t1\n",
+            "bad.tsv has rows of several kinds (cost, grain); give a file of one",
+        ),
         ("bad.json", json.dumps(GRAIN), "cost.json holds cost but bad.json grain"),
         ("bad.tsv", "a\tb\n1\t2\n", "bad.tsv has the columns a, b, which match no kind; required: cost: measure"),
         ("bad.tsv", "pair\tkernel_dim\tbleu\n", "bad.tsv has a header but no rows"),
