@@ -13,7 +13,7 @@ FORMS = {"perplexity": "{:.2f}", "resolution": "{:.4f}", "erf": "{:.0f}"}
 
 
 def in_cell(number, form):
-    """5.27, 5.27 ± 0.33, with the mark; "-" where nothing was measured, "not finite" where a loss is not."""
+    """5.27, 5.27 ± 0.33, with the mark; "-" if nothing was measured, "not finite" if a loss is not finite."""
     if number is None:
         return shown(None, form)
     value = "not finite" if number["value"] is None else number["value"]
@@ -21,7 +21,7 @@ def in_cell(number, form):
 
 
 def by_length(rows, measure, training_length, named=True, key="value"):
-    """Rows of a table as lists of text, the header first: ROW, SYSTEM, then a column a length.
+    """Rows of a table as lists of text, the header first: ROW, SYSTEM, then one column per length.
 
     ``key``: which number is shown; deviation and mark belong to "value".
     """
@@ -131,5 +131,5 @@ def as_markdown(record):
 
 
 def as_tsv(record):
-    """One line a number, unrounded; the paper's have the owner "paper"."""
+    """One line per number, unrounded; the paper's have the owner "paper"."""
     return result_tsv("length-table", rows_of_table(record))

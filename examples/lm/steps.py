@@ -44,7 +44,7 @@ def prepare(words):
             raise InputError("give the text a name: prepare.sh text NAME --data DIR")
         text = plain_name("text", words.pop(0))
         if text == "test":
-            raise InputError("text test is the corpus's own; give another name")
+            raise InputError("the name test is reserved for the test text of the corpus; choose another name")
     given = options(words, tuple(OPTIONS), several=("--mirror",))
     for option, value in given.items():
         if value and kind not in OPTIONS[option]:
@@ -53,12 +53,12 @@ def prepare(words):
     if given["--mirror"] and data:
         raise InputError(f"--mirror is for a download, but --data {data} is given; give one of them")
     if kind in ("documents", "text") and not data:
-        raise InputError("give --data DIR, a folder with one text file a document")
+        raise InputError("give --data DIR, a folder with one text file per document")
     corpus = kind if kind in OWN_CORPORA else None
     if kind == "documents":
         corpus = plain_name("--name", given["--name"] or "documents")
         if corpus == "stdlib" or corpus.startswith("wikitext-103"):
-            raise InputError(f"--name {corpus} is that of another corpus; give another")
+            raise InputError(f"--name {corpus} is the name of another corpus; choose another")
     settings = Settings(corpus)
     need("python", "fairseq-preprocess")
     workers()
@@ -213,7 +213,7 @@ def train(words):
 
 
 def training(settings, name, encoding, paper, size, seed, extra=()):
-    """The training of one system with the settings of a paper."""
+    """The training run of one system with the settings of a paper."""
     processes, facts, scale = Processes(), PAPERS[paper], settings.here
     folder, binary = settings.system(name, paper, size, seed), settings.home / "binary"
     model = ["--arch", f"transformer_lm_{encoding.replace('-', '_')}_{size}", "--tokens-per-sample"]
@@ -246,7 +246,7 @@ def training(settings, name, encoding, paper, size, seed, extra=()):
 
 # ---- evaluate.sh, analyse.sh -------------------------------------------------------------------------------------
 class Measuring:
-    """What evaluate.sh and analyse.sh take from the environment: TOKENS, DEVICE, SEEDS, SIZE."""
+    """The settings of evaluate.sh and analyse.sh from the environment: TOKENS, DEVICE, SEEDS, SIZE."""
 
     def __init__(self, settings):
         self.settings, scale = settings, settings.here

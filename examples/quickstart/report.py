@@ -2,7 +2,7 @@
 
 import hashlib
 
-from examples.common.training_log import records, training_facts
+from examples.common.training_log import records, training_summary
 from examples.common.translation import SPLITS
 from fairseq_posenc.provenance import write_json
 from fairseq_posenc.results import new_result, read_result
@@ -15,7 +15,7 @@ COLUMNS = ("system", "BLEU", "chrF++", "parameters", "words/s", "minutes", "p (B
 
 def facts(log):
     """Parameters, epochs, target words per second (median of the epochs) and minutes from the log of a training."""
-    found = training_facts(log)
+    found = training_summary(log)
     del found["best_update"]
     valid = records(log.read_text(encoding="utf-8", errors="replace"), "valid")
     best = min(valid, key=lambda record: float(record["valid_loss"]))

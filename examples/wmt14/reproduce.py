@@ -18,7 +18,7 @@ from fairseq_posenc.errors import InputError
 
 
 def reproduce(words):
-    """Make a result: all that is missing of its data, systems and numbers."""
+    """Make a result, including its missing data, systems and numbers."""
     known = {row["name"]: row for row in read_table(HERE / "results.tsv")}
     if not words:
         raise InputError(f"give {', '.join(known)}; -h explains")
@@ -55,7 +55,7 @@ class Result:
         self.data = existing_folder("--data", given["--data"])
         self.seeds = variable("SEEDS", settings.seed).split()
         if self.measure in ("grain", "lengths") and len(self.seeds) > 1:
-            raise InputError(f"{self.name} takes one seed, but SEEDS={' '.join(self.seeds)}; give one")
+            raise InputError(f"{self.name} uses one seed, but SEEDS={' '.join(self.seeds)}; give one")
         for seed in self.seeds:
             count("SEEDS", seed)
         self.jobs = count("JOBS", variable("JOBS", "1"))
@@ -69,7 +69,7 @@ class Result:
         )
 
     def chosen(self, only):
-        """The rows with the names that are asked for, or all of them."""
+        """The requested rows, or all rows."""
         return chosen_rows(read_table(self.file), "name", only, f"is not a row of {self.file}")
 
     def make(self):
@@ -172,7 +172,7 @@ class Result:
             self.run([*plan, Step(f"{self.name} of {pair}", commands, inputs=inputs)])
 
     def limit(self, name, pair, seed):
-        """The step that writes down how long a sentence may be for a system."""
+        """The step that records the maximum sentence length of a system."""
         folder = self.settings.system(name, pair, self.size, seed)
         average, title = folder / "average.pt", f"limit of {name} {pair} seed {seed}"
         words = python("examples.wmt14.limit", average, self.settings.pair(pair) / "binary")
@@ -181,7 +181,7 @@ class Result:
         return Step(title, [command], at, (average,), (folder / "limit",), lambda: cksum(average), folder)
 
     def fits(self, name, pair, seed):
-        """Whether the longest sentence is not too long for a system, which is said where it is."""
+        """Whether a system can translate the longest sentence; print a line if not."""
         if self.settings.dry_run:
             return True
         limit = int((self.settings.system(name, pair, self.size, seed) / "limit").read_text())
@@ -190,7 +190,7 @@ class Result:
             with open(path, "rb") as lines:
                 longest = max(longest, *(len(line.split()) + 1 for line in lines))
         if longest > limit:
-            say(f"{name} is left out: its sentences have at most {limit} subwords, the longest here has {longest}")
+            say(f"{name} is left out: it reads at most {limit} subwords, but the longest sentence has {longest}")
         return longest <= limit
 
     def make_cost(self):

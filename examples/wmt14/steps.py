@@ -66,7 +66,7 @@ def train(words):
 
 
 def training(settings, name, encoding, pair, size, seed, extra=()):
-    """The training of one system."""
+    """The training run of one system."""
     processes, scale = Processes(), settings.scale
     folder, binary = settings.system(name, pair, size, seed), settings.pair(pair) / "binary"
     model = of_paper.model_options(scale, size, pair, f"transformer_{encoding.replace('-', '_')}")
@@ -165,7 +165,7 @@ def score(words):
 
 
 def scoring(settings, pair, size, seed, part, names, json):
-    """The command that scores systems against the baseline, which is the first where it is not among them."""
+    """The command that scores systems against the baseline, which is the first system if it is missing."""
     home = settings.home
     words = ["fairseq-posenc", "score", "--ref", settings.raw(pair, part, pair.split("-")[1]).relative_to(home)]
     # From the folder of the scale, so that the result's paths mean something elsewhere too.

@@ -102,7 +102,7 @@ def test_the_old_name_still_works(tmp_path, capsys):
 
 
 def test_the_time_of_attention_is_that_of_every_layer_and_no_more():
-    workload = Patterns(layers=3, dim=16, heads=2, words=20)
+    workload = Patterns(layers=3, dim=16, heads=2, vocab_size=20)
     model = workload.model("alibi", "full", 16)
     attentions = [layer.self_attn for layer in model.decoder.layers]
     with AttentionTimer(attentions[:2], "cpu") as timer:

@@ -60,7 +60,7 @@ def assign(sizes, held_out, long):
             splits[name] = split
             taken += sizes[name]
     if "train" not in splits.values():
-        raise InputError("the documents are too few: none is left for training; give more")
+        raise InputError("there are too few documents: none is left for training; give more")
     return splits
 
 

@@ -48,7 +48,7 @@ def main(argv=None):
     sizes = {name: size for name, size in sizes.items() if size}
     if len(sizes) < 100:
         raise InputError(
-            f"{folder} has {len(sizes)} modules with source code; this Python comes without its library's source: use "
+            f"{folder} has {len(sizes)} modules with source code; this Python has no source of its library: use "
             "another Python, or prepare.sh documents"
         )
     where = splits.assign(sizes, args.held_out, args.long)
