@@ -394,7 +394,7 @@ def show(steps):
 def perform(steps, name, jobs=1, quiet=False):
     """Do the steps that are not done, up to ``jobs`` at a time.
 
-    A step that fails is told at once; what needs it is left out, and the others are done.
+    A failed step is reported at once; its dependents are skipped, and all other steps are done.
 
     Args:
         name: of the program, in front of error messages.

@@ -175,7 +175,7 @@ def restore(folder, words):
 
     fairseq writes a checkpoint under another name and renames it, but copies it to checkpoint_best.pt and
     checkpoint_last.pt, which may be cut off. Started again after its last checkpoint, before its end, it would train
-    for one more update: such a training goes back to the checkpoint before.
+    for one more update: such a run goes back to the previous checkpoint.
     """
     checkpoints, whole = folder / "checkpoints", []
     for path in sorted(checkpoints.glob("checkpoint*.pt"), key=lambda path: path.stat().st_mtime_ns):

@@ -72,19 +72,19 @@ def paper_texts(path, rows):
     }
 
 
-def facts_of_text(record):
+def setting_of(record):
     """The setting of the measurement, for the notes below a table."""
-    facts = {"text": record["text"], "precision": record["precision"]}
+    setting = {"text": record["text"], "precision": record["precision"]}
     if record["kind"] == "extrapolation":
-        facts |= {
+        setting |= {
             "protocol": record["protocol"],
             "baseline": record["baseline"],
             "tokens": record["cells"][0]["tokens"],
         }
     for key in ("texts", "segments"):
         if key in record["cells"][0]:
-            facts[key] = record["cells"][0][key]
-    return facts
+            setting[key] = record["cells"][0][key]
+    return setting
 
 
 def collect(args):
@@ -95,7 +95,7 @@ def collect(args):
         record = read_result(args.home / path, MEASURES, "a table shows", "run evaluate.sh or analyse.sh first")
         measure, found = MEASURES[record["kind"]], numbers(record)
         texts[text] = {
-            **facts_of_text(record),
+            **setting_of(record),
             "rows": [{**row, "values": of_row(row, found, row["pattern"])} for row in rows],
         }
     systems = list(dict.fromkeys(row["system"] for row in rows))

@@ -35,18 +35,18 @@ def reproduce(words):
         raise InputError(f"{words[0]} is not one of {', '.join(known)}")
     row = known[words[0]]
     paper = paper_of(row)
-    given = options(words[1:], ("--data", "--text", "--only", "--gpt2"), several=("--text",), flags=("--train",))
-    texts = dict(text_folder(word) for word in given["--text"])
-    data, gpt2 = existing_folder("--data", given["--data"]), existing_folder("--gpt2", given["--gpt2"])
+    args = options(words[1:], ("--data", "--text", "--only", "--gpt2"), several=("--text",), flags=("--train",))
+    texts = dict(text_folder(word) for word in args["--text"])
+    data, gpt2 = existing_folder("--data", args["--data"]), existing_folder("--gpt2", args["--gpt2"])
     need("fairseq-train", "fairseq-preprocess", "fairseq-posenc")
     if row["measure"] in FORMS:
-        if any(given.values()):
+        if any(args.values()):
             raise InputError(f"{row['name']} needs no text and no system; give only its name")
         make_form(settings, row)
         return
-    result = Result(settings, row, paper, given["--only"], texts)
+    result = Result(settings, row, paper, args["--only"], texts)
     check_encodings([row["encoding"] for row in result.rows])
-    train_only = given["--train"]
+    train_only = args["--train"]
     # Results are made by one run at a time; trainings on several machines may be side by side.
     folder = result.folder / "cells"
     with contextlib.nullcontext() if train_only and not settings.dry_run else settings.results(folder, result.jobs):

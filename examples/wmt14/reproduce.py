@@ -22,11 +22,11 @@ def reproduce(words):
     known = {row["name"]: row for row in read_table(HERE / "results.tsv")}
     if not words:
         raise InputError(f"give {', '.join(known)}; -h explains")
-    given = options(words[1:], ("--pairs", "--only", "--data", "--corpus"))
-    settings = Settings(given["--corpus"])
+    args = options(words[1:], ("--pairs", "--only", "--data", "--corpus"))
+    settings = Settings(args["--corpus"])
     if words[0] not in known:
         raise InputError(f"{words[0]} is not one of {', '.join(known)}")
-    result = Result(settings, known[words[0]], given)
+    result = Result(settings, known[words[0]], args)
     need("fairseq-train", "fairseq-generate", "fairseq-preprocess")
     check_encodings([row["encoding"] for row in result.rows])
     with settings.results(result.folder, result.jobs):
@@ -37,35 +37,35 @@ class Result:
     """One result: its rows, pairs and seeds, and the steps to it.
 
     Args:
-        row: the line of results.tsv; given: options of the command line.
+        row: the line of results.tsv; args: options of the command line.
     """
 
-    def __init__(self, settings, row, given):
+    def __init__(self, settings, row, args):
         self.settings, self.name, self.measure, self.size = settings, row["name"], row["measure"], row["size"]
         self.file = HERE / "rows" / f"{row['rows']}.tsv"
         self.paper = HERE / "paper" / f"{row['paper']}.tsv" if row["paper"] else None
         self.part, self.folder = row["set"] or settings.set, settings.home / "results"
-        if self.measure in WORKLOADS["paper"] and (given["--pairs"] or given["--data"]):
+        if self.measure in WORKLOADS["paper"] and (args["--pairs"] or args["--data"]):
             # One model, no text.
             raise InputError(f"{self.name} needs no text; leave --pairs and --data out")
         default = PAIRS[:1] if settings.scale == "smoke" else PAIRS
-        self.pairs = (given["--pairs"] or ",".join(default)).split(",")
+        self.pairs = (args["--pairs"] or ",".join(default)).split(",")
         for pair in self.pairs:
             settings.pair(pair)
-        self.data = existing_folder("--data", given["--data"])
+        self.data = existing_folder("--data", args["--data"])
         self.seeds = variable("SEEDS", settings.seed).split()
         if self.measure in ("grain", "lengths") and len(self.seeds) > 1:
             raise InputError(f"{self.name} uses one seed, but SEEDS={' '.join(self.seeds)}; give one")
         for seed in self.seeds:
             count("SEEDS", seed)
         self.jobs = count("JOBS", variable("JOBS", "1"))
-        self.rows = self.chosen(given["--only"])
+        self.rows = self.chosen(args["--only"])
         self.names = [row["name"] for row in self.rows]
         # For the record of the result, without the places of this machine.
         self.command = (
             f"SCALE={settings.scale} CORPUS={settings.corpus} SEEDS={quoted(' '.join(self.seeds))} JOBS={self.jobs} "
             f"examples/wmt14/reproduce.sh {self.name} --pairs {','.join(self.pairs)}"
-            + (f" --only {given['--only']}" if given["--only"] else "")
+            + (f" --only {args['--only']}" if args["--only"] else "")
         )
 
     def chosen(self, only):

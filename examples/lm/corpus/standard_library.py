@@ -52,8 +52,8 @@ def main(argv=None):
             "another Python, or prepare.sh documents"
         )
     where = splits.assign(sizes, args.held_out, args.long)
-    facts = {"python": platform.python_version()}
-    splits.write(args.output, where, lambda name: read(folder, name), facts, args.limit)
+    version = {"python": platform.python_version()}
+    splits.write(args.output, where, lambda name: read(folder, name), version, args.limit)
 
 
 if __name__ == "__main__":
