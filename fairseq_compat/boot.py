@@ -1,7 +1,7 @@
-"""The start-up hook: a finder that ignores every import but fairseq's.
+"""The start-up hook: a finder that ignores all imports except fairseq's.
 
-It runs at the start of every Python process of the environment, so it imports nothing but os and sys (both loaded
-already) and costs microseconds. What it does for fairseq lives in ``fairseq_compat.loader``.
+It runs at the start of every Python process of the environment, so it imports only os and sys (both already loaded)
+and takes microseconds. The patching itself is in ``fairseq_compat.loader``.
 """
 
 import os
@@ -13,7 +13,7 @@ _MODULES = ("hydra.conf",)
 
 
 class Finder:
-    """Finds the modules that have patches, and hands out a loader that applies them."""
+    """Finds the modules that have patches, and returns a loader that applies the patches."""
 
     @classmethod
     def find_spec(cls, name, path=None, target=None):
@@ -32,7 +32,7 @@ class Finder:
 
 
 def enabled():
-    """Tell whether the environment allows patches (``FAIRSEQ_COMPAT=0`` forbids them all)."""
+    """Tell whether patches are enabled (``FAIRSEQ_COMPAT=0`` disables all of them)."""
     return os.environ.get("FAIRSEQ_COMPAT", "1") != "0"
 
 

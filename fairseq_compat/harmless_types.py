@@ -1,15 +1,15 @@
-"""What fairseq checkpoints hold beyond tensors, for ``torch.serialization.add_safe_globals``.
+"""The types other than tensors in fairseq checkpoints, for ``torch.serialization.add_safe_globals``.
 
-PyTorch calls what a checkpoint names, with arguments that the checkpoint chooses. So these are types whose constructor
-and ``__setstate__`` do nothing but keep what they are given; where pickle needs a function that can do more, a
-stand-in of the same name does only what is needed.
+PyTorch calls the types that a checkpoint names, with arguments from the checkpoint. Therefore these are types whose
+constructor and ``__setstate__`` only store their arguments. If pickle needs a function that can do more, a substitute
+with the same name does only what is needed.
 """
 
 import pickle
 
 
 def plain_types():
-    """List option namespaces, NumPy arrays and numbers, paths, and the types that configurations name as their own."""
+    """List option namespaces, NumPy arrays and numbers, paths, and the builtin types that configurations refer to."""
     import argparse
     import collections
     import pathlib
@@ -25,7 +25,7 @@ def plain_types():
         for function in (multiarray._reconstruct, multiarray.scalar)
         for package in ("numpy.core", "numpy._core")
     ]
-    # Python 3.13 has moved its paths. Those of another kind of system cannot be built at all.
+    # Python 3.13 has moved these classes. Path classes of another operating system cannot be instantiated.
     paths = [
         (path, f"{module}.{path.__name__}")
         for path in (pathlib.Path, type(pathlib.Path()))
@@ -74,18 +74,18 @@ _HINTS = ("Any", "List", "Dict", "Tuple", "Optional", "Union")
 
 
 def _type_hint(generic, arguments):
-    """In place of ``operator.getitem``: List[int] and the like, but no item of any other object."""
+    """Replacement of ``operator.getitem`` for type hints such as List[int] only."""
     import typing
 
-    given = arguments if isinstance(arguments, tuple) else (arguments,)
-    # A text would become a reference that typing evaluates later.
-    if any(generic is getattr(typing, name) for name in _HINTS) and not any(isinstance(one, str) for one in given):
+    parameters = arguments if isinstance(arguments, tuple) else (arguments,)
+    # A string would become a forward reference, which typing evaluates later.
+    if any(generic is getattr(typing, name) for name in _HINTS) and not any(isinstance(p, str) for p in parameters):
         return generic[arguments]
-    raise pickle.UnpicklingError(f"{generic}[{arguments!r}] is no type hint")
+    raise pickle.UnpicklingError(f"{generic}[{arguments!r}] is not a type hint")
 
 
 def _type_of_none(*arguments):
-    """In place of ``type``, which would make new classes: the type of None."""
+    """Replacement of ``type``, which could create new classes: only the type of None."""
     if arguments == (None,):
         return type(None)
     raise pickle.UnpicklingError("type() is only called for None")

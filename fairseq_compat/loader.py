@@ -8,7 +8,7 @@ from fairseq_compat import registry
 
 
 def find_spec(own_finder, name, path, target):
-    """Return the spec that the other finders give for ``name``, with a patching loader where that is needed."""
+    """Return the spec of the other finders for ``name``, with a patching loader if the module has patches."""
     patches = registry.patches_of(name)
     run_as_main = name.startswith("fairseq_cli.")
     if not patches and not run_as_main:
@@ -22,7 +22,7 @@ def find_spec(own_finder, name, path, target):
 
 
 class PatchingLoader(importlib.abc.Loader):
-    """Loads with another loader, then steps aside: the finished module shows its original loader."""
+    """Wraps another loader and applies patches; the loaded module refers to its original loader."""
 
     def __init__(self, original, patches):
         self.original = original
@@ -48,9 +48,9 @@ class PatchingLoader(importlib.abc.Loader):
             registry.apply(patch, module)
 
     def get_code(self, name):
-        """Return the code that ``python -m fairseq_cli.NAME`` runs: the command of the patched module.
+        """Return the code for ``python -m fairseq_cli.NAME``, which calls the command of the patched module.
 
-        runpy executes a module's code itself, past ``exec_module``, so the stock code would run without patches.
+        runpy executes a module's code without ``exec_module``, so the stock code would run without patches.
         """
         if not name.startswith("fairseq_cli."):
             return self.original.get_code(name)

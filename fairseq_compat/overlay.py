@@ -1,12 +1,12 @@
-"""A module with a few names replaced, as seen by one importing module only."""
+"""A module with a few names replaced, for one importing module only."""
 
 import types
 
 
 class Overlay(types.ModuleType):
-    """``base`` with the attributes ``replaced``; everything else comes from ``base``, also what it gains later.
+    """``base`` with the attributes ``replaced``; all other attributes, including later ones, come from ``base``.
 
-    Put into one module's namespace, it cures that module without changing ``base`` for the rest of the process.
+    In a module's namespace, it patches that module without changing ``base`` for the rest of the process.
     """
 
     def __init__(self, base, **replaced):

@@ -10,14 +10,14 @@ _STATES = {}  # (patch name, module name) -> state
 
 
 class Patch(NamedTuple):
-    """One cure of one fault."""
+    """The fix of one fault."""
 
     name: str
-    modules: tuple[str, ...]  # where it is applied
-    fault: str  # what the user would see without it
-    since: str  # the version that brought the fault
-    needed: Callable  # needed(module) -> bool; called before the module's own code has run
-    apply: Callable  # apply(module), after the module's own code; returns False where that turns out to be unaffected
+    modules: tuple[str, ...]  # the modules to patch
+    fault: str  # what users see without the patch
+    since: str  # the version that introduced the fault
+    needed: Callable  # needed(module) -> bool; called before the module's own code runs
+    apply: Callable  # apply(module), called after the module's own code; returns False if the module is not affected
     around: Optional[Callable] = None  # a context manager that is active while the module's own code runs
 
 
@@ -39,7 +39,7 @@ def patches_of(module_name):
 
 
 def is_due(patch, module):
-    """Tell whether ``patch`` is to be applied to ``module``, and note why where it is not."""
+    """Tell whether ``patch`` should be applied to ``module``; otherwise record why not."""
     skipped = os.environ.get("FAIRSEQ_COMPAT_SKIP", "").replace(" ", "").split(",")
     if patch.name in skipped:
         state = "skipped"
@@ -54,7 +54,7 @@ def is_due(patch, module):
 
 
 def apply(patch, module):
-    """Apply ``patch``; a patch that fails is a warning, never an end of the import."""
+    """Apply ``patch``; if it fails, warn, but let the import continue."""
     try:
         state = "not needed" if patch.apply(module) is False else "in force"
     except Exception as error:

@@ -1,24 +1,24 @@
-"""Settings that arrive as text: evaluated without running code, and overrides of a checkpoint's settings."""
+"""Settings given as text, evaluated without running code, and overrides of a checkpoint's settings."""
 
 import argparse
 import ast
 import difflib
 import operator
 
-#: The longest list that a product such as ``[(512, 3)] * 20`` may give.
+#: The maximum length of a list made by a product such as ``[(512, 3)] * 20``.
 LONGEST = 10_000
 
 _OPERATIONS = {ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul, ast.Div: operator.truediv}
 
 
 class SettingError(ValueError):
-    """A setting that is no literal; the message is one line with the cure."""
+    """A setting that is not a literal; the message is one line with the cure."""
 
     one_line = True
 
 
 class OverridesError(ValueError):
-    """A value of --model-overrides that cannot be meant; the message is one line with the cure."""
+    """An invalid value of --model-overrides; the message is one line with the cure."""
 
     one_line = True
 
@@ -28,20 +28,20 @@ class Overrides(dict):
 
 
 def evaluate(text):
-    """What ``eval(text)`` gives for numbers, strings, lists, tuples, sets, dictionaries, and sums and products of them.
+    """Evaluate numbers, strings, lists, tuples, sets, dictionaries, and sums and products of them, as ``eval`` does.
 
     Raises:
-        SettingError: anything else, which is never run.
-        TypeError: ``text`` is no text, as ``eval`` does.
+        SettingError: ``text`` is anything else; it is never run.
+        TypeError: ``text`` is not a string, as for ``eval``.
     """
     if not isinstance(text, (str, bytes)):
-        raise TypeError(f"evaluate() takes text, but was given {text!r}")
+        raise TypeError(f"evaluate() needs a string, but got {text!r}")
     try:
         return _value(ast.parse(text.strip(), mode="eval").body)
     except (SyntaxError, ValueError, TypeError, ArithmeticError, RecursionError, MemoryError):
         raise SettingError(
-            f"{shortened(text)} would have to be run as code to be a setting, and no setting is; give a number, a "
-            "string or a list, or use another checkpoint"
+            f"the setting {shortened(text)} is code, which is never run; give a number, a string or a list, or use "
+            "another checkpoint"
         ) from None
 
 
@@ -67,26 +67,26 @@ def _value(node):
 
 
 def shortened(value, longest=80):
-    """``value`` as Python writes it, in one line that is not long."""
+    """The repr of ``value``, shortened to ``longest`` characters."""
     text = repr(value)
     return text if len(text) <= longest else f"{text[: longest - 3]}..."
 
 
 def read_overrides(text):
-    """The Overrides in the value of --model-overrides. Raises OverridesError where it is no dictionary of settings."""
+    """The Overrides in the value of --model-overrides. Raises OverridesError unless it is a dictionary of settings."""
     try:
         overrides = evaluate(text)
     except (SettingError, TypeError):
         overrides = None
     if not isinstance(overrides, dict) or not all(isinstance(name, str) for name in overrides):
         raise OverridesError(
-            f"--model-overrides {text} is no dictionary of settings; give one such as \"{{'dropout': 0.1}}\""
+            f"--model-overrides {text} is not a dictionary of settings; give one such as \"{{'dropout': 0.1}}\""
         )
     return Overrides(overrides)
 
 
 def check_overrides(cfg, overrides):
-    """Raise OverridesError where the model of a checkpoint has no such setting, or one of another type.
+    """Raise OverridesError if the model of a checkpoint has no such setting, or a setting of another type.
 
     cfg: the checkpoint's configuration before ``overrides``.
     """
@@ -105,22 +105,22 @@ def check_overrides(cfg, overrides):
 
 
 def _settings(cfg):
-    """{name: values} of a configuration and of all that it holds."""
+    """{name: values} of a configuration and of all its nested configurations."""
     from omegaconf import DictConfig
 
-    found, parts = {}, [cfg]
+    settings, parts = {}, [cfg]
     while parts:
         part = parts.pop()
         items = vars(part).items() if isinstance(part, argparse.Namespace) else part.items_ex(resolve=False)
         for name, value in items:
-            found.setdefault(name, []).append(value)
+            settings.setdefault(name, []).append(value)
             if isinstance(value, (DictConfig, argparse.Namespace)) and value:
                 parts.append(value)
-    return found
+    return settings
 
 
 def _flags(cfg, overrides):
-    """The names of all flags of the model, also of those that were not there when the checkpoint was written."""
+    """The names of all flags of the model, including those added after the checkpoint was written."""
     from fairseq.models import ARCH_MODEL_REGISTRY
 
     inner = overrides.get("model") if isinstance(overrides.get("model"), dict) else {}
@@ -132,7 +132,7 @@ def _flags(cfg, overrides):
 
 
 def _alike(before, value):
-    """Whether ``value`` may stand for ``before``: text for text, and a number for a number."""
+    """Whether ``value`` may replace ``before``: a string a string, and a number a number."""
     if value is None or isinstance(before, bool):
         return True
     if isinstance(before, (int, float)):

@@ -1,4 +1,4 @@
-"""``--user-dir``: by path, as stock fairseq has it, or by the name of an installed package."""
+"""``--user-dir`` by path, as in stock fairseq, or by the name of an installed package."""
 
 import argparse
 import importlib.util
@@ -13,23 +13,23 @@ class UserDirError(FileNotFoundError):
 
 
 class UserDirectories:
-    """Loads plugins through fairseq's own ``import_user_module``, and what that one cannot load itself."""
+    """Loads plugins with fairseq's own ``import_user_module``, and those that this function cannot load."""
 
     def __init__(self, stock):
         self.stock = stock
         self.registered = set()
 
     def load(self, user_dir):
-        """Import the plugin ``user_dir`` and register its tasks and models, once; None is no plugin.
+        """Import the plugin ``user_dir`` and register its tasks and models, once; do nothing for None.
 
-        Raises UserDirError where there is no such directory and no such package.
+        Raises UserDirError if there is neither such a directory nor such a package.
         """
         if user_dir is None:
             return
         path = _directory(user_dir)
         imported = sys.modules.get(os.path.basename(path))
         if imported is not None and _is_at(imported, path):
-            # The stock function takes an imported package for a registered one, and leaves out its models.
+            # The stock function assumes that an imported package is registered already, and skips its models.
             self._register(imported.__name__, path)
             return
         self.stock(argparse.Namespace(user_dir=path))
@@ -48,7 +48,7 @@ class UserDirectories:
 
 
 def _directory(user_dir):
-    """Return the directory that ``user_dir`` means."""
+    """Resolve ``user_dir`` to a directory."""
     import fairseq
 
     here = os.path.abspath(user_dir)

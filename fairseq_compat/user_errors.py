@@ -1,4 +1,4 @@
-"""What users get wrong, told in one line. Whatever is not known here keeps its traceback."""
+"""Common user errors, explained in one line. Errors that are unknown here keep their traceback."""
 
 import re
 
@@ -12,27 +12,27 @@ _TOO_LONG = re.compile(
     r"skip this example with (\S+)"
 )
 
-# What fairseq says, once data and model are there, of half precision with other flags.
+# fairseq's errors about half precision with other flags, raised after data and model have been loaded.
 _HALF_PRECISION = (
     (
         r"Unsupported optimizer: (\w+)$",
-        "--memory-efficient-fp16 and --memory-efficient-bf16 do not go with the optimizer {}; give --fp16 or --bf16, "
+        "--memory-efficient-fp16 and --memory-efficient-bf16 do not support the optimizer {}; give --fp16 or --bf16, "
         "or --optimizer adam",
     ),
     (
         r"chosen optimizer (\w+) does not support flat params",
-        "--fp16 joins all parameters into one tensor, which {} does not take; add --fp16-no-flatten-grads",
+        "--fp16 joins all parameters into one tensor, which {} does not support; add --fp16-no-flatten-grads",
     ),
     (
         r"--fp16-scale-window must be given explicitly",
-        "--fp16 with --update-freq that changes needs --fp16-scale-window, the updates after which the loss scale "
-        "grows; 16384 suits one GPU",
+        "--fp16 with a changing --update-freq needs --fp16-scale-window, the number of updates after which the loss "
+        "scale grows; 16384 suits one GPU",
     ),
 )
 
 
 def explain(error):
-    """Return the line for ``error`` or for what caused it; None where it is no known mistake of a user."""
+    """Return the explanation of ``error`` or of its cause; None if it is not a known user error."""
     seen = []
     while error is not None and error not in seen:
         line = _explain_one(error)
@@ -53,21 +53,19 @@ def _explain_one(error):
 
 
 def _last_line(error):
-    """An error from a data loading process arrives with that process's traceback before its message."""
+    """The last line of an error: errors of data loading processes start with the traceback of that process."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()] or [type(error).__name__]
     return re.sub(rf"^(\w+\.)*{type(error).__name__}: ", "", lines[-1])
 
 
 def _missing_file(error):
     if error.filename is not None:
-        return f"{error.filename}: no such file or directory; correct the path, or make the file first"
+        return f"{error.filename}: no such file or directory; correct the path, or create the file first"
     dataset = re.fullmatch(r"Dataset not found: (\S+) \((.*)\)", str(error))
     if dataset:
-        split, place = dataset.groups()
-        return (
-            f"no data for split '{split}' at {place}; make it with fairseq-preprocess, or name another data directory"
-        )
-    return f"file not found: {_last_line(error)}; correct the path, or make the file first"
+        split, path = dataset.groups()
+        return f"no data for split '{split}' at {path}; make it with fairseq-preprocess, or give another data directory"
+    return f"file not found: {_last_line(error)}; correct the path, or create the file first"
 
 
 def _directory(error):
@@ -75,18 +73,22 @@ def _directory(error):
 
 
 def _not_permitted(error):
-    return f"{error.filename}: permission denied; give a place that you may use" if error.filename else None
+    return (
+        f"{error.filename}: permission denied; choose another path or change the permissions"
+        if error.filename
+        else None
+    )
 
 
 def _not_utf8(error):
     return (
-        f"a text is not UTF-8: byte 0x{error.object[error.start]:02x} at byte {error.start + 1} of what was read; "
+        f"a text is not UTF-8: byte 0x{error.object[error.start]:02x} at byte {error.start + 1} of the input; "
         "convert it, for example with iconv"
     )
 
 
 def _existing_file(error):
-    return f"{error.filename or error} exists already and is kept; move it away, or choose another --destdir"
+    return f"{error.filename or error} exists already and was not changed; move it away, or choose another --destdir"
 
 
 def _model_file(error):
@@ -96,7 +98,7 @@ def _model_file(error):
 
 
 def _dictionary(error):
-    """Where only the number of rows differs, it is the dictionary; where the width does, the model: a traceback."""
+    """If only the number of rows differs, the dictionary is wrong; if the width differs, keep the traceback."""
     for name, rows, width, rows_now, width_now in _SIZES.findall(str(error)):
         if width == width_now and rows != rows_now:
             return (
@@ -108,9 +110,9 @@ def _dictionary(error):
 
 def _half_precision(error):
     for pattern, line in _HALF_PRECISION:
-        found = re.match(pattern, str(error))
-        if found is not None:
-            return line.format(*found.groups())
+        match = re.match(pattern, str(error))
+        if match is not None:
+            return line.format(*match.groups())
     return None
 
 
@@ -118,33 +120,33 @@ def _language_pair(error):
     if str(error).startswith("Could not infer language pair"):
         return (
             "no SPLIT.SOURCE-TARGET.* files in the data directory; make them with fairseq-preprocess, "
-            "or name the languages with --source-lang and --target-lang"
+            "or give the languages with --source-lang and --target-lang"
         )
     return None
 
 
 def _long_sample(error):
-    """A sentence pair or a block of text beyond the positions of model and task."""
+    """A sentence pair or a block of text that is longer than the positions of model and task."""
     # NumPy 2 prints its numbers as np.int32(7).
-    found = _TOO_LONG.match(re.sub(r"np\.int\d+\((\d+)\)", r"\1", str(error)))
-    if found is None:
+    match = _TOO_LONG.match(re.sub(r"np\.int\d+\((\d+)\)", r"\1", str(error)))
+    if match is None:
         return None
-    sample, size, limit, skip = found.groups()
+    sample, size, limit, skip = match.groups()
     kinds = ("source ", "target ") if "," in size else ("",)
     counts = [
-        f"{count} {kind}tokens where at most {most} fit"
+        f"{count} {kind}tokens but at most {most} fit"
         for kind, count, most in zip(kinds, size.split(", "), limit.split(", "))
         if int(count) > int(most)
     ]
     return (
         f"sample {sample} has {' and '.join(counts)}; shorten it, raise --max-source-positions, "
         f"--max-target-positions or --tokens-per-sample if the positional encoding has no such limit, "
-        f"or leave such samples out with {skip}"
+        f"or skip such samples with {skip}"
     )
 
 
 def _assertion(error):
-    """fairseq-score asserts that its files are there."""
+    """fairseq-score asserts that its files exist."""
     missing = re.fullmatch(r"((?:System output|Reference) file .*) does not exist", str(error))
     return f"{missing.group(1)} does not exist; correct the path" if missing else None
 

@@ -1,4 +1,4 @@
-"""The average of checkpoints, which fairseq's package on the registry has no command for."""
+"""Averaging checkpoints, for which fairseq's released package has no command."""
 
 import re
 from pathlib import Path
@@ -20,28 +20,28 @@ def last_checkpoints(folder, pattern, count, upper_bound=None):
 
     Args:
         pattern: EPOCH_FILE or UPDATE_FILE.
-        upper_bound: last epoch or update to take; default: no bound.
+        upper_bound: last epoch or update to use; default: no bound.
 
     Raises:
-        InputError: there are fewer.
+        InputError: there are fewer than ``count``.
     """
     if count < 1:
         raise InputError(f"the number of checkpoints must be at least 1, but is {count}")
     matches = [(pattern.fullmatch(path.name), path) for path in Path(folder).glob("*.pt")]
     numbered = sorted((int(match.group(1)), path) for match, path in matches if match)
-    found = [path for number, path in numbered if upper_bound is None or number <= upper_bound]
-    if len(found) < count:
+    paths = [path for number, path in numbered if upper_bound is None or number <= upper_bound]
+    if len(paths) < count:
         raise InputError(
-            f"{folder} has {len(found)} checkpoints like {pattern.pattern}, but {count} are asked for; "
+            f"{folder} has only {len(paths)} of the requested {count} checkpoints like {pattern.pattern}; "
             "ask for fewer, or train with --save-interval-updates or without --no-epoch-checkpoints"
         )
-    return found[-count:]
+    return paths[-count:]
 
 
 def average_checkpoints(paths):
-    """A checkpoint whose model is the mean of those in ``paths``; all else is that of the last, less the optimizer.
+    """A checkpoint with the mean of the models in ``paths``; the rest is from the last one, without optimizer state.
 
-    Means are taken in float64 and rounded once. Tensors that are tied in the last checkpoint stay tied.
+    Means are computed in float64 and rounded once. Tensors that are tied in the last checkpoint stay tied.
 
     Raises:
         InputError: a file cannot be read, a parameter is not finite, or the models differ in their parameters.
@@ -55,7 +55,7 @@ def average_checkpoints(paths):
             raise InputError(f"{path}: {error}") from None
         shapes = {name: tensor.shape for name, tensor in state["model"].items()}
         if number and shapes != {name: tensor.shape for name, tensor in sums.items()}:
-            raise InputError(f"{path} has other parameters than {paths[0]}; average checkpoints of one training")
+            raise InputError(f"{path} has other parameters than {paths[0]}; average checkpoints of one training run")
         for name, tensor in state["model"].items():
             sums[name] = sums[name] + tensor.double() if number else tensor.double()
     means, tied = {}, {}
@@ -68,12 +68,12 @@ def average_checkpoints(paths):
 
 
 def read_checkpoint(path):
-    """The content of a checkpoint file. Raises InputError where it is missing, cut off or something else."""
+    """The content of a checkpoint file. Raises InputError if it is missing, truncated or not a checkpoint."""
     try:
         state = torch.load(path, map_location="cpu")
     except FileNotFoundError:
         raise InputError(f"{path}: no such file; correct the path") from None
-    except Exception as error:  # the bytes of another kind of file may raise anything
+    except Exception as error:  # other kinds of files may raise any exception
         reason = (str(error) or type(error).__name__).split("\n")[0][:100]
         raise InputError(f"{path} cannot be read as a checkpoint ({reason}); leave it out") from error
     parameters = state.get("model") if isinstance(state, dict) else None

@@ -1,11 +1,11 @@
-"""The one exception for mistakes in what a user gave."""
+"""The exception for bad user input."""
 
 
 class InputError(ValueError):
-    """Bad input. Its message is one line that names the value, the limit and the cure.
+    """Bad input. The message is one line with the value, the limit and the cure.
 
-    Command-line programs print it without a traceback: ``fairseq-posenc`` itself, and the stock fairseq
-    commands through ``fairseq_compat``, which knows the class by ``one_line``.
+    ``fairseq-posenc`` prints it without a traceback, and so do the stock fairseq commands through ``fairseq_compat``,
+    which recognises the class by its attribute ``one_line``.
     """
 
     one_line = True

@@ -4,7 +4,7 @@ import os
 
 
 def installed_memory():
-    """In bytes; None where the system does not say."""
+    """The installed memory in bytes; None if the system does not report it."""
     try:
         return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     except (AttributeError, OSError, ValueError):

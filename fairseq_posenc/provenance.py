@@ -1,4 +1,4 @@
-"""Where a result came from, and how it is written: every saved number carries its command, commit and versions."""
+"""Provenance of results, and how they are written: every result has its command, commit and versions."""
 
 import json
 import os
@@ -20,9 +20,9 @@ LIBRARIES = ("fairseq", "torch", "numpy", "sacrebleu", "sacremoses", "subword-nm
 
 
 def provenance():
-    """Return what is needed to repeat this run, ready for JSON.
+    """Return the information needed to repeat this run, ready for JSON.
 
-    ``command``: list of words; ``commit``: of the source checkout this package runs from, None outside one;
+    ``command``: list of arguments; ``commit``: of the source checkout of this package, None outside a checkout;
     ``uncommitted_changes``: whether the package differs from that commit, None outside a checkout;
     ``date``: UTC, ISO 8601; ``versions``: name to version, None where not installed; ``hardware``: the machine's
     ``cpu``, usable ``cores``, ``memory_gib`` and ``gpus``.
@@ -39,7 +39,7 @@ def provenance():
 
 
 def check_json_target(path):
-    """Raise InputError where ``write_json(path, ...)`` could not write: call it before long work."""
+    """Raise InputError if ``write_json(path, ...)`` could not write; for checks before long work."""
     target = Path(path)
     if target.exists() and not target.is_file():
         raise InputError(f"cannot write {path}: it is not a regular file; give the name of a file")
@@ -51,9 +51,9 @@ def check_json_target(path):
 
 
 def write_json(path, record):
-    """Write a record as indented UTF-8 JSON, at once: readers see the old file or the whole new one.
+    """Write a record atomically as indented UTF-8 JSON: readers see the old file or the complete new one.
 
-    Raises InputError where the file cannot be written.
+    Raises InputError if the file cannot be written.
     """
     check_json_target(path)
     target = Path(path).resolve()
@@ -61,10 +61,10 @@ def write_json(path, record):
     temporary = None
     try:
         handle, temporary = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.", suffix=".tmp")
-        # A file name that is not UTF-8 reaches Python as lone surrogates; JSON has the same escapes for them.
+        # In Python, file names that are not UTF-8 contain lone surrogates; JSON has the same escapes for them.
         with open(handle, "w", encoding="utf-8", errors="backslashreplace") as file:
             file.write(text)
-        # mkstemp makes files for their owner only; a result is an ordinary file.
+        # mkstemp creates files that only their owner can read; results get the usual permissions.
         os.chmod(temporary, target.stat().st_mode & 0o777 if target.exists() else 0o666 & ~_umask())
         os.replace(temporary, target)
     except OSError as error:
@@ -87,7 +87,7 @@ def _command():
 
 
 def _output_of(*command):
-    """Return the standard output of a command, None where it is missing, fails or hangs."""
+    """Return the standard output of a command; None if the command is missing, fails or hangs."""
     if shutil.which(command[0]) is None:
         return None
     try:
@@ -99,7 +99,7 @@ def _output_of(*command):
 
 def _commit():
     git = ("git", "-C", str(PACKAGE))
-    # An installed copy may lie inside another project's checkout (in a virtual environment, say): not our commit.
+    # An installed copy may be inside another project's checkout, for example in a virtual environment.
     if _output_of(*git, "ls-files", "--error-unmatch", Path(__file__).name) is None:
         return None, None
     return _output_of(*git, "rev-parse", "HEAD"), _output_of(*git, "status", "--porcelain", "--", ".") != ""

@@ -1,4 +1,4 @@
-"""Saved results: every file names its kind, and JSON the version of its fields too (docs/results.md)."""
+"""Saved results: every file names its kind, and JSON files also the version of their fields (docs/results.md)."""
 
 import json
 from pathlib import Path
@@ -7,7 +7,7 @@ from fairseq_posenc import tables
 from fairseq_posenc.errors import InputError
 from fairseq_posenc.provenance import provenance, write_json
 
-#: Kind -> version of its fields. It rises with a change that would make an older reader fail or read something wrong.
+#: Kind -> version of its fields, to be raised by changes with which an older reader would fail or read wrong values.
 SCHEMAS = {
     "scores": 1,
     "grain": 1,
@@ -26,7 +26,7 @@ SCHEMAS = {
     "cleaning": 1,
     "checksums": 1,
 }
-#: Kinds that older files did not name -> the fields that tell them.
+#: Kinds that older files did not name -> the fields that identify them.
 UNNAMED = {"scores": ("systems", "signatures", "significance"), "quickstart": ("systems", "samples", "options")}
 
 
@@ -46,16 +46,16 @@ def write_result(path, kind, fields):
 
 
 def result_tsv(kind, rows):
-    """Rows as TSV that names its kind in the first column: every reader of TSV takes that, unlike a line of comment."""
+    """Rows as TSV with the kind in the first column, which every TSV reader accepts, unlike a comment line."""
     return tables.tsv([{"kind": kind, **row} for row in rows])
 
 
 def read_result(path, kinds, purpose, cure):
-    """The record in a JSON file, with its kind, also where an older file does not name it.
+    """The record in a JSON file, with its kind even if an older file does not name it.
 
     Args:
-        kinds: those that are wanted.
-        purpose, cure: ends of the error messages: what cannot be done with other kinds, what to do instead.
+        kinds: the accepted kinds.
+        purpose, cure: ends of the error messages: the purpose for which other kinds are unsuitable, and the cure.
 
     Raises:
         InputError: the file cannot be read, holds another kind, or has a newer schema than this version knows.
@@ -68,18 +68,18 @@ def read_result(path, kinds, purpose, cure):
         raise InputError(f"{path} is not JSON ({error}); {cure}") from None
     kind = kind_of(record)
     if kind not in kinds:
-        says = "names no kind of result" if kind is None else f"holds {kind!r}, which is no kind that {purpose}"
-        raise InputError(f"{path} {says}; known kinds: {', '.join(kinds)}")
+        problem = "names no kind of result" if kind is None else f"holds {kind!r}, which is no kind that {purpose}"
+        raise InputError(f"{path} {problem}; known kinds: {', '.join(kinds)}")
     schema = record.get("schema", 1)
     if not isinstance(schema, int) or schema > SCHEMAS.get(kind, schema):
         raise InputError(
-            f"{path} has schema {schema} of {kind}, but this version reads up to {SCHEMAS[kind]}; update fairseq_posenc"
+            f"{path} has schema {schema} of {kind}, but this version reads up to {SCHEMAS[kind]}; update fairseq-posenc"
         )
     return {**record, "kind": kind}
 
 
 def kind_of(record):
-    """The kind that a record names, or that its fields tell; None for none."""
+    """The kind that a record names, or that its fields identify; None if unknown."""
     if not isinstance(record, dict):
         return None
     guessed = (kind for kind, fields in UNNAMED.items() if all(field in record for field in fields))

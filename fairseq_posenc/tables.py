@@ -1,21 +1,21 @@
-"""Tables: what stands in a cell, and rows for the terminal, in Markdown and as tab-separated values (TSV)."""
+"""Tables: the text of cells, and rows for the terminal, in Markdown and as tab-separated values (TSV)."""
 
 import statistics
 
 from fairseq_posenc.errors import InputError
 from fairseq_posenc.scoring.text import read_lines
 
-#: Marks of a paired t-test, those of Chi et al. (2023): the baseline is significantly better, or worse.
+#: Marks of a paired t-test, as in Chi et al. (2023): the baseline is significantly better, or worse.
 BETTER, WORSE = "†", "*"
 
 
 def groups(rows, *columns):
-    """{value: rows with it} of one column, {(value, ..): rows} of several, in the order of first appearance."""
-    found = {}
+    """Group rows: {value: rows} by one column, {(value, ..): rows} by several, in the order of first appearance."""
+    result = {}
     for row in rows:
         values = tuple(row[column] for column in columns)
-        found.setdefault(values if len(columns) > 1 else values[0], []).append(row)
-    return found
+        result.setdefault(values if len(columns) > 1 else values[0], []).append(row)
+    return result
 
 
 # ---- cells -----------------------------------------------------------------------------------------------------------
@@ -25,10 +25,10 @@ def mean_and_deviation(values):
 
 
 def shown(value, form, deviation=None, mark=""):
-    """5.27, or 5.27 ± 0.33, with the mark behind it; "-" for None. Text, such as a paper's number, stays as it is.
+    """5.27, or 5.27 ± 0.33, followed by the mark; "-" for None. Strings, such as a paper's number, stay unchanged.
 
     Args:
-        form: of the numbers, such as "{:.2f}".
+        form: format of the numbers, such as "{:.2f}".
     """
     value, deviation = (
         number if number is None or isinstance(number, str) else form.format(number) for number in (value, deviation)
@@ -37,19 +37,19 @@ def shown(value, form, deviation=None, mark=""):
 
 
 def bootstrap_marks(baseline, levels):
-    """What the marks of ``scoring.significance.mark`` say."""
+    """The legend of the marks of ``scoring.significance.mark``."""
     strong, weak = levels
     return f"++ and + better, -- and - worse than {baseline}: paired bootstrap, p < {strong:g} and p < {weak:g}"
 
 
 def t_test_marks(baseline):
-    """What BETTER and WORSE say."""
+    """The legend of BETTER and WORSE."""
     return f"{baseline} is significantly better ({BETTER}) or worse ({WORSE}): paired t-test, 5 %"
 
 
 # ---- rows of text, the header first ----------------------------------------------------------------------------------
 def aligned(rows, left=1):
-    """Lines with the columns below each other: the first ``left`` ones to the left, the others to the right."""
+    """Lines with aligned columns: the first ``left`` columns to the left, the others to the right."""
     widths = [max(map(len, column)) for column in zip(*rows)]
     return [
         "  ".join(
@@ -69,21 +69,21 @@ def markdown(rows, left=1):
 
 # ---- rows of values --------------------------------------------------------------------------------------------------
 def tsv(rows):
-    """Dictionaries with equal keys as text: a header, a line each; None is an empty cell, floats keep all digits."""
+    """Dictionaries with equal keys as text: a header, then one line per row. None is empty; floats keep all digits."""
     columns = list(rows[0])
     lines = [columns, *(["" if row[column] is None else str(row[column]) for column in columns] for row in rows)]
     return "".join("\t".join(line) + "\n" for line in lines)
 
 
 def read_tsv(path):
-    """Read what ``tsv`` made, all values as text.
+    """Read a file written by ``tsv``, with all values as text.
 
-    Raises InputError where the file cannot be read, has no rows, or a line with another number of cells.
+    Raises InputError if the file cannot be read, has no rows, or a line has another number of cells than the header.
     """
-    filled = [line for line in read_lines(path) if line]
-    if not filled:
+    not_empty = [line for line in read_lines(path) if line]
+    if not not_empty:
         raise InputError(f"{path} has only empty lines; give a file with a header and rows")
-    header, *lines = [line.split("\t") for line in filled]
+    header, *lines = [line.split("\t") for line in not_empty]
     for number, cells in enumerate(lines, start=2):
         if len(cells) != len(header):
             raise InputError(f"{path}: line {number} has {len(cells)} cells but the header has {len(header)}")
@@ -93,9 +93,9 @@ def read_tsv(path):
 
 
 def typed(rows, types, path):
-    """Convert the values of ``rows`` by ``types`` {column: type}; other columns are dropped, an empty cell is None.
+    """Convert the values of ``rows`` to ``types`` {column: type}; drop other columns; empty cells become None.
 
-    Raises InputError where a value cannot be converted.
+    Raises InputError if a value cannot be converted.
     """
     converted = []
     for row in rows:

@@ -1,10 +1,10 @@
-"""Build the parts of fairseq that its source release leaves out, into the installed fairseq.
+"""Build the extensions missing from fairseq's source release, into the installed fairseq.
 
     python scripts/build_extensions.py              # libnat: insertion and Levenshtein Transformers
     python scripts/build_extensions.py CHECKOUT     # libnat and libbase (BASE layers) from fairseq's repository
 
-The release of fairseq 0.12.2 has the source of neither. That of fairseq 0.9.0 has libnat's, with the same functions;
-libbase's is in no release.
+The source release of fairseq 0.12.2 contains the source of neither. The release 0.9.0 contains libnat, with the same
+functions; no release contains libbase.
 """
 
 import importlib.util
@@ -23,7 +23,7 @@ RELEASE = "0.9.0"
 
 
 def main(checkout=None):
-    """Build what there are sources for; any error ends the script."""
+    """Build the extensions whose sources are available; any error ends the script."""
     for name in (LIBNAT, LIBBASE) if checkout is not None else ():
         if not (Path(checkout) / name).is_file():
             sys.exit(f"error: {Path(checkout) / name} is missing; give the directory of fairseq's repository")
@@ -37,7 +37,7 @@ def main(checkout=None):
 
 
 def download(folder):
-    """Return the path of libnat's source, taken from the release that has it."""
+    """Download libnat's source from the release that contains it; return its path."""
     options = ["--no-deps", "--no-binary", "fairseq", "--dest", str(folder), f"fairseq=={RELEASE}"]
     if subprocess.run([sys.executable, "-m", "pip", "download", *options]).returncode != 0:
         sys.exit(f"error: pip could not fetch the source release of fairseq {RELEASE}")
@@ -48,9 +48,9 @@ def download(folder):
 
 
 def libnat(source, folder):
-    """Return the extension. It includes all of PyTorch, but uses pybind11 only.
+    """Return the extension. Its source includes PyTorch's header, but uses only pybind11.
 
-    With that alone it compiles in seconds, and another PyTorch does not break it.
+    With pybind11 alone it compiles in seconds, and works with any version of PyTorch.
     """
     (folder / "torch").mkdir()
     header = "#include <cstdint>\n#include <pybind11/pybind11.h>\n#include <pybind11/stl.h>\n"
@@ -61,7 +61,7 @@ def libnat(source, folder):
 
 
 def build(extensions, folder):
-    """Compile and put the results beside the installed fairseq's modules."""
+    """Compile the extensions into the package folder of the installed fairseq."""
     installed = Path(importlib.util.find_spec("fairseq").submodule_search_locations[0])
     builder = cpp_extension.BuildExtension.with_options(use_ninja=False)
     distribution = Distribution({"ext_modules": extensions, "cmdclass": {"build_ext": builder}})

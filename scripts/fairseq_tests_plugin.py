@@ -1,8 +1,8 @@
-"""Runs fairseq's own tests with the models of this package in the place of stock's; see scripts/fairseq_tests.sh.
+"""Runs fairseq's own tests with the models of this package instead of stock models; see scripts/fairseq_tests.sh.
 
-As a pytest plugin (``-p fairseq_tests_plugin --system NAME --results FILE``) it puts our models, with the encoding
-NAME, where the tests ask for fairseq's Transformer, and adds a line of every test to FILE. As a program
-(``fairseq_tests_plugin.py FILE DOCUMENT``) it prints the table and every failure, and ends with status 1 if there is a
+As a pytest plugin (``-p fairseq_tests_plugin --system NAME --results FILE``) it replaces fairseq's Transformer by our
+models with the encoding NAME, and appends one line per test to FILE. As a program
+(``fairseq_tests_plugin.py FILE DOCUMENT``) it prints the table and every failure, and exits with status 1 if there is a
 failure that DOCUMENT does not list.
 """
 
@@ -15,18 +15,18 @@ from pathlib import Path
 
 SECTION = "## fairseq's own tests"
 
-#: What the tests name as --arch and ours can be.
+#: Values of --arch in the tests that our models can replace.
 ARCHITECTURES = ("transformer_iwslt_de_en", "transformer", "transformer_align", "transformer_lm")
 PLACES = [f'"{name}"' for name in ARCHITECTURES] + ["TransformerModel."]
 
 
 def pytest_addoption(parser):
     parser.addoption("--system", default="stock", help="stock, or the name of an encoding")
-    parser.addoption("--results", required=True, help="file to which a line of every test is added")
+    parser.addoption("--results", required=True, help="file to which one line per test is appended")
 
 
 def pytest_configure(config):
-    # Versions of fairseq's tests later than 0.12.2 skip these; they run all the same.
+    # fairseq's tests after 0.12.2 skip these tests; run them anyway.
     skip = unittest.skip
     unittest.skip = lambda why: (lambda test: test) if str(why).startswith("Disabled as currently") else skip(why)
     config.stock_transformer = None
@@ -35,7 +35,7 @@ def pytest_configure(config):
 
 
 def put_ours(encoding):
-    """Put our models with ``encoding`` where the tests look for fairseq's; return fairseq's class of that place."""
+    """Replace fairseq's models by ours with ``encoding``; return fairseq's original class."""
     import fairseq.models as registries
     import pytest
     from fairseq.models import transformer
@@ -46,7 +46,7 @@ def put_ours(encoding):
 
     for name in ARCHITECTURES:
         model = "transformer_lm_posenc" if name == "transformer_lm" else "transformer_posenc"
-        # Base models have eight heads, of one dimension each in these tests: nothing for rotations to turn.
+        # Base models have eight heads, with one dimension each in these tests, too few for rotations.
         ours = model if name == "transformer_lm" else f"transformer_{encoding.replace('-', '_')}_iwslt_de_en"
         if ours not in registries.ARCH_CONFIG_REGISTRY:
             raise pytest.UsageError(f"--system {encoding} is not an encoding; fairseq-posenc list shows them all")
@@ -88,7 +88,7 @@ def asks_for_a_transformer(item):
 
 
 def pytest_collection_finish(session):
-    # What the tests load later (examples with models of their own) builds on fairseq's class.
+    # Examples that the tests load later derive their own models from fairseq's class.
     if session.config.stock_transformer is not None:
         from fairseq.models import transformer
 
@@ -116,7 +116,7 @@ def pytest_sessionstart(session):
 
 
 def known_failures(document):
-    """Test -> names of the systems in which the table of ``document`` says that it fails."""
+    """{test: names of the systems with which it fails according to the table in ``document``}."""
     section = Path(document).read_text().split(SECTION + "\n")[1].split("\n## ")[0]
     rows = re.findall(r"^\| `(\S+)` \| ([^|]+) \| [^|]+ \|$", section, flags=re.MULTILINE)
     return {test: systems.replace("`", "").split(", ") for test, systems in rows}

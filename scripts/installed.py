@@ -1,9 +1,9 @@
-"""What setup.sh asks an environment in which neither fairseq nor this package can be imported yet.
+"""Checks of setup.sh in an environment that may not be able to import fairseq or this package yet.
 
-  installed.py torch "torch==2.8.0"    is this PyTorch there?
-  installed.py fairseq                 is fairseq there, with its compiled parts?
+  installed.py torch "torch==2.8.0"    is this version of PyTorch installed?
+  installed.py fairseq                 is fairseq installed, with its compiled parts?
 
-Exit status 0: yes; otherwise a line says what is missing.
+Exit status 0: yes; otherwise a line names the missing part.
 """
 
 import importlib.util
@@ -14,13 +14,13 @@ from pathlib import Path
 PARTS = ("data/data_utils_fast", "data/token_block_utils_fast", "libbleu")
 
 
-def torch(wanted):
+def torch(requirement):
     try:
         from packaging.requirements import Requirement
     except ImportError:
         from pip._vendor.packaging.requirements import Requirement
     installed = version("torch")
-    if not Requirement(wanted).specifier.contains(installed, prereleases=True):
+    if not Requirement(requirement).specifier.contains(installed, prereleases=True):
         sys.exit(f"torch is {installed}")
 
 

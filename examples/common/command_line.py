@@ -1,4 +1,4 @@
-"""What the command lines of the recipes' scripts share."""
+"""Shared code of the recipes' command lines."""
 
 import argparse
 import signal
@@ -17,7 +17,7 @@ def run_main(main):
         print(f"{Path(sys.argv[0]).name}: error: {error}", file=sys.stderr)
         sys.exit(2)
     except KeyboardInterrupt:
-        print(f"{Path(sys.argv[0]).name}: interrupted; the same command starts this step again", file=sys.stderr)
+        print(f"{Path(sys.argv[0]).name}: interrupted; run the same command again to repeat this step", file=sys.stderr)
         sys.exit(130)
 
 
@@ -32,22 +32,22 @@ def run_script(scripts):
     try:
         scripts[sys.argv[1]](sys.argv[2:])
     except InputError as error:
-        sys.exit(told(name, error, 2))
+        sys.exit(report(name, error, 2))
     except CommandFailed as error:
-        sys.exit(told(name, error, error.status))
+        sys.exit(report(name, error, error.status))
     except KeyboardInterrupt:
-        sys.exit(told(name, "interrupted; the same command continues", 130))
+        sys.exit(report(name, "interrupted; run the same command again to continue", 130))
 
 
 def end_as_interrupted():
-    """Let what ends this process end its commands too, as Ctrl-C does; what nohup ignores stays ignored."""
+    """Treat SIGTERM and SIGHUP as Ctrl-C, so that commands end too; signals ignored by nohup stay ignored."""
     for number in (signal.SIGTERM, signal.SIGHUP):
         if signal.getsignal(number) != signal.SIG_IGN:
             signal.signal(number, signal.default_int_handler)
 
 
-def told(name, message, status):
-    """Print a message that is not empty, an error unless it says what happened; return the status."""
+def report(name, message, status):
+    """Print a message unless it is empty, as an error unless the run was interrupted; return the status."""
     if str(message):
         print(f"{name}: {'' if status == 130 else 'error: '}{message}", file=sys.stderr)
     return status
@@ -58,7 +58,7 @@ def workers_option(parser):
 
 
 def positive(word):
-    """The whole number above 0 that a word is; for argparse."""
+    """argparse type of whole numbers above 0."""
     if not word.isdecimal() or int(word) < 1:
         raise argparse.ArgumentTypeError(f"{word} is not a whole number above 0")
     return int(word)

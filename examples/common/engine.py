@@ -56,7 +56,7 @@ class CommandFailed(Exception):
 
 
 def quoted(word):
-    """A word as a shell reads it back."""
+    """Quote a word for the shell."""
     word = str(word)
     if re.fullmatch(r"[A-Za-z0-9_./:=@%+,-]+", word):
         return word
@@ -180,7 +180,7 @@ class Step:
     environment: dict = field(default_factory=dict)
 
     def name(self):
-        """What it is called where it is done already."""
+        """The title of a step that is already done."""
         return self.title
 
     def listed(self):
@@ -197,7 +197,7 @@ class Step:
         return lines
 
     def identity(self):
-        """What the mark of the finished step holds."""
+        """The content of the mark of the finished step."""
         return "\n".join([*self.lines(), self.made_of() if self.made_of else ""])
 
     def is_done(self):
@@ -207,7 +207,7 @@ class Step:
         return self.mark.read_text(encoding="utf-8").rstrip("\n") == self.identity().rstrip("\n")
 
     def forget(self):
-        """It will be done again."""
+        """Remove the mark, so that the step is done again."""
         if self.mark:
             self.mark.unlink(missing_ok=True)
 
@@ -237,7 +237,7 @@ def mark(folder, title):
 
 
 class Lock:
-    """A file that says who is at work in a folder. It goes with the processes that have it open, however they end."""
+    """The lock file of a folder. The system releases it when the processes that hold it end, however they end."""
 
     held = {}  # {path: how often this process has it}
     files = {}
@@ -275,7 +275,7 @@ class Lock:
                 holder = os.pread(file, 200, 0).decode(errors="replace").strip() or "another process"
                 os.close(file)
                 if time.monotonic() > deadline:
-                    raise InputError(f"{holder} is at work in {self.folder}; wait for its end") from None
+                    raise InputError(f"{holder} is working in {self.folder}; wait until it has finished") from None
                 time.sleep(0.1)
             except OSError:
                 break  # a file system without locks
@@ -337,7 +337,7 @@ class Runner:
         os.write(self.watch.stdin.fileno(), f"{sign} {process.pid}\n".encode())
 
     def stop(self):
-        """End all processes: gently, then not."""
+        """End all processes: first with SIGTERM, then with SIGKILL."""
         with self.guard:
             self.stopping = True
             processes = list(self.processes)
@@ -370,7 +370,7 @@ def needs(steps):
 
 
 def dependents(step, before):
-    """All steps that come after this one, however far."""
+    """All steps that depend on this one, directly or indirectly."""
     found, left = set(), [step]
     while left:
         last = left.pop()
@@ -381,7 +381,7 @@ def dependents(step, before):
 
 
 def show(steps):
-    """Print the commands of all steps, to be pasted into a shell."""
+    """Print the commands of all steps, ready to paste into a shell."""
     modules = False
     for step in steps:
         for line in step.lines():
@@ -394,7 +394,7 @@ def show(steps):
 def perform(steps, name, jobs=1, quiet=False):
     """Do the steps that are not done, up to ``jobs`` at a time.
 
-    A step that fails is told at once; what needs it is left out, and the others are done.
+    A failed step is reported at once; its dependents are skipped, and all other steps are done.
 
     Args:
         name: of the program, in front of error messages.
@@ -438,7 +438,7 @@ def perform(steps, name, jobs=1, quiet=False):
     errors = [step for step in failed if hasattr(step, "error")]
     if errors:
         titles = "; ".join(step.title for step in errors)
-        summary = f"failed: {titles}; the messages above say why; the same command continues"
+        summary = f"failed: {titles}; the messages above say why; run the same command again to continue"
         status = max(getattr(step.error, "status", 2) for step in errors)
         raise CommandFailed(summary if len(errors) > 1 else "", status)
 
@@ -451,7 +451,7 @@ def interruptions():
 
 
 def work(step, after, runner, quiet):
-    """Do a step unless it is done; those after it are done again too."""
+    """Do a step unless it is done; then its dependents are done again too."""
     if step.is_done():
         say(f"{step.name()}: already done")
         return

@@ -75,12 +75,14 @@ def verify(path, checksums, archive, origin="already there"):
     cure = f"remove it and run again, and its entry in {checksums} too if the new file is the right one"
     size = path.stat().st_size
     if before and size != before["bytes"]:
-        raise InputError(f"{path} has {size:,} bytes but had {before['bytes']:,} at first: cut off or changed; {cure}")
+        raise InputError(
+            f"{path} has {size:,} bytes but had {before['bytes']:,} at first: truncated or changed; {cure}"
+        )
     sha256, md5 = digests(path)
     for kind, found, published in (("MD5", md5, archive.md5), ("SHA-256", sha256, archive.sha256)):
         if published and found != published:
             raise WrongFile(
-                f"{path} has {kind} {found}, not {published}: cut off or another file; remove it and run again"
+                f"{path} has {kind} {found}, not {published}: truncated or another file; remove it and run again"
             )
     if before and sha256 != before["sha256"]:
         raise InputError(f"{path} has SHA-256 {sha256[:12]}... but had {before['sha256'][:12]}... at first; {cure}")
@@ -91,7 +93,7 @@ def verify(path, checksums, archive, origin="already there"):
 
 
 def fetch(archive, folder, checksums, mirrors):
-    """Download one archive unless it is there; its record. Raises InputError where no mirror has it.
+    """Download one archive unless it is there; its record. Raises InputError if no mirror has it.
 
     An interrupted download continues where it stopped.
     """
@@ -123,21 +125,21 @@ def fetch(archive, folder, checksums, mirrors):
 
 
 def add_fetch_arguments(parser, mirrors):
-    """Add what a program that fetches archives takes: FOLDER, CHECKSUMS, --no-download and --mirror."""
+    """Add the arguments of programs that fetch archives: FOLDER, CHECKSUMS, --no-download and --mirror."""
     parser.add_argument("folder", type=Path)
     parser.add_argument("checksums", type=Path, help="file that keeps the SHA-256 of each archive")
-    parser.add_argument("--no-download", action="store_true", help="the files are there: only check them")
+    parser.add_argument("--no-download", action="store_true", help="only check the files, without downloading")
     parser.add_argument(
         "--mirror",
         action="append",
         default=[],
         metavar="URL",
-        help=f"tried before {', '.join(mirrors)}; repeat for more; file:// works too",
+        help=f"URL to try before {', '.join(mirrors)}; repeat for more; file:// works too",
     )
 
 
 def fetch_all(archives, args, mirrors):
-    """Fetch or check archives and tell their checksums; ``args``: those of add_fetch_arguments."""
+    """Fetch or check archives and print their checksums; ``args``: the arguments of add_fetch_arguments."""
     missing = [archive.name for archive in archives if not (args.folder / archive.name).is_file()]
     if args.no_download and missing:
         raise InputError(f"--data {args.folder} lacks {', '.join(missing)}; leave --data out to download them")

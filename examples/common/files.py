@@ -1,4 +1,4 @@
-"""Files and folders that are there whole or not at all."""
+"""Writing files and folders atomically."""
 
 import contextlib
 import shutil

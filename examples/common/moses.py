@@ -22,7 +22,7 @@ def main(argv=None):
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("language", help="such as en")
     parser.add_argument("input", help="text, one sentence per line")
-    parser.add_argument("output", help="where the tokens go")
+    parser.add_argument("output", help="file for the tokens")
     workers_option(parser)
     args = parser.parse_args(argv)
     rewrite(args.input, args.output, tokenizer, (args.language,), args.workers)

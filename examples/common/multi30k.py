@@ -53,7 +53,7 @@ def download(pair, folder=FOLDER, url=URL):
 
 
 def write(data, pair, folder):
-    """Unpack a language pair from the folder ``data``; raise InputError where the sides do not match."""
+    """Unpack a language pair from the folder ``data``; raise InputError if the sides do not match."""
     for archive, name in files(pair).items():
         try:
             with gzip.open(Path(data) / archive) as packed:

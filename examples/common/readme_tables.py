@@ -33,7 +33,7 @@ BETWEEN = re.compile(BEGIN.format("(.*)") + "((?:.*\n)*?)" + END)
 
 
 def generated(text, tables, path="README.md"):
-    """The text with its tables made anew. Raises InputError where it has others than ``tables``, or one twice."""
+    """The text with its tables made anew. Raises InputError if it has others than ``tables``, or one twice."""
     names = [name for name, _ in BETWEEN.findall(text)]
     if sorted(names) != sorted(tables) or text.count(BEGIN[:20]) != len(names):
         raise InputError(f"{path} has the tables {', '.join(names)}, but there are {', '.join(tables)}; mark each once")

@@ -33,7 +33,7 @@ def newstest_files(pair):
 
 
 def write_newstest(data, pair, folder):
-    """Unpack newstest2008-2014; raise InputError where a file is missing or damaged, or two sides do not match."""
+    """Unpack newstest2008-2014; raise InputError if a file is missing or damaged, or two sides do not match."""
     files = newstest_files(pair)
     missing = sorted(name for names in files.values() for name in names if not (data / name).is_file())
     if missing:
@@ -69,8 +69,8 @@ def main(argv=None):
     parser.add_argument("pair", choices=("en-de", "en-fr"))
     parser.add_argument("output", type=Path)
     parser.add_argument("--data", type=Path, metavar="DIR", help="folder with the .gz files")
-    parser.add_argument("--url", default=multi30k.URL, help="where Multi30k is downloaded from without --data")
-    parser.add_argument("--seed", type=positive, default=1, help="of the grammar (default: 1)")
+    parser.add_argument("--url", default=multi30k.URL, help="URL to download Multi30k from, without --data")
+    parser.add_argument("--seed", type=positive, default=1, help="seed of the grammar (default: 1)")
     parser.add_argument("--most", type=positive, metavar="N", help="training sentences of the grammar (default: all)")
     args = parser.parse_args(argv)
     if args.corpus == "multi30k":
@@ -79,9 +79,11 @@ def main(argv=None):
             multi30k.download(args.pair, args.data, args.url)
         multi30k.check_folder(args.data, args.pair)
     elif args.corpus == "newstest" and args.data is None:
-        raise InputError("newstest has no download here; give --data DIR with newstest2008.en.gz and so on")
+        raise InputError("newstest cannot be downloaded; give --data DIR with newstest2008.en.gz and so on")
     elif args.corpus == "grammar" and args.data is not None:
-        raise InputError(f"--data {args.data} is of no use to the grammar, which makes its own text; leave it out")
+        raise InputError(
+            f"--data {args.data} does not apply to the grammar, which generates its own text; leave it out"
+        )
     with folder_at_once(args.output) as folder:
         if args.corpus == "multi30k":
             multi30k.write(args.data, args.pair, folder)

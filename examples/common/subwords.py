@@ -96,7 +96,7 @@ def main(argv=None):
     learning.add_argument("size", type=positive)
     learning.add_argument("model")
     learning.add_argument("input", nargs="+")
-    applying = commands.add_parser("apply", help="cut the words of a file")
+    applying = commands.add_parser("apply", help="split the words of a file into subwords")
     applying.add_argument("kind", choices=KINDS)
     applying.add_argument("model")
     applying.add_argument("input")

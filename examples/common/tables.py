@@ -1,29 +1,29 @@
-"""What the tables of the recipes share: their command line, what they tell of a training, their files."""
+"""Shared code of the recipes' tables: command line, summaries of training runs, output files."""
 
 import argparse
 from pathlib import Path
 
 from examples.common.command_line import positive
 from examples.common.files import write_texts
-from examples.common.training_log import training_facts
+from examples.common.training_log import training_summary
 from fairseq_posenc.provenance import check_json_target, write_json
 
 
 def table_parser(description, home):
-    """A parser with what every table takes; ``home`` says which folder it is made from."""
+    """A parser with the arguments of every table; ``home`` is the help of the folder with its data."""
     parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("home", type=Path, help=home)
-    parser.add_argument("output", type=Path, help="of the table, without ending")
+    parser.add_argument("output", type=Path, help="path of the table, without extension")
     parser.add_argument("--seeds", nargs="+", type=positive, default=[1])
     parser.add_argument("--paper", type=Path, help="TSV with the paper's numbers")
     return parser
 
 
 def trained(folder, seed, home, name):
-    """The facts of a training in ``folder``, with its command; ``name`` stands for the folder ``home`` in it."""
+    """The summary of a training run in ``folder``, with its command; ``name`` stands for the folder ``home`` in it."""
     # Where the folder of results lies does not matter.
     command = (folder / "command").read_text(encoding="utf-8").strip().replace(str(home), f"$WORK/{name}")
-    return {"seed": seed, "command": command, **training_facts(folder / "train.log")}
+    return {"seed": seed, "command": command, **training_summary(folder / "train.log")}
 
 
 def write_table(output, collect, text):

@@ -1,4 +1,4 @@
-"""One training with fairseq-train as a step: on any number of machines, once, and never two kinds in one folder."""
+"""A training run of fairseq-train as a step: on any number of machines, once, with one setting per folder."""
 
 import json
 import os
@@ -14,7 +14,7 @@ from fairseq_posenc.errors import InputError
 
 
 class Processes:
-    """On how many machines and GPUs one training runs: GPUS, NNODES, NODE_RANK, MASTER_ADDR, MASTER_PORT."""
+    """The machines and GPUs of a training run: GPUS, NNODES, NODE_RANK, MASTER_ADDR, MASTER_PORT."""
 
     def __init__(self):
         self.gpus, self.machines = count("GPUS", variable("GPUS", "1")), count("NNODES", variable("NNODES", "1"))
@@ -32,12 +32,14 @@ class Processes:
             raise InputError(f"NODE_RANK={self.rank} is not below NNODES={self.machines}")
 
     def one(self, scale):
-        """Raise InputError unless there is one process, which the batch of this scale is made for."""
+        """Raise InputError unless there is one process; the batch of this scale is chosen for one."""
         if self.number != 1:
-            raise InputError(f"SCALE={scale} trains in one process, more would make its batch larger; leave GPUS out")
+            raise InputError(
+                f"SCALE={scale} trains in one process, because more would enlarge the batch; leave GPUS out"
+            )
 
     def launcher(self):
-        """The words in front of the options of fairseq-train."""
+        """The launcher: the arguments before the options of fairseq-train."""
         if self.machines != 1:
             words = ["torchrun", "--nnodes", self.machines, "--node_rank", self.rank, "--nproc_per_node", self.gpus]
             words += ["--master_addr", self.address, "--master_port", self.port]
@@ -49,7 +51,7 @@ class Processes:
 
 
 class Training(Step):
-    """A training that fills a folder: checkpoints/, train.log, command, settings, and finished at its end.
+    """A training run that fills a folder: checkpoints/, train.log, command, settings, and finished at its end.
 
     Args:
         title: of the system.
@@ -79,13 +81,13 @@ class Training(Step):
         return f"train {self.title}"
 
     def settled(self):
-        """Refuse another training in this folder; write down the command; return what the model is made of."""
+        """Refuse a run with other settings in this folder; record the command; return the settings."""
         settings, made_of = self.folder / "settings", self.made_of()
         if self.anew and not (settings.is_file() and settings.read_text(encoding="utf-8").rstrip("\n") == made_of):
             shutil.rmtree(self.folder, ignore_errors=True)
         if settings.is_file() and settings.read_text(encoding="utf-8").rstrip("\n") != made_of:
             raise InputError(
-                f"{self.folder} was trained with other settings or words ({settings}); give NAME=..., "
+                f"{self.folder} was trained with other settings or another dictionary ({settings}); give NAME=..., "
                 "or remove the folder"
             )
         self.folder.mkdir(parents=True, exist_ok=True)
@@ -97,7 +99,7 @@ class Training(Step):
         return self.mark.is_file()
 
     def forget(self):
-        """A finished training stays: what is in its folder is what its settings say."""
+        """Keep a finished run, because its settings describe the content of its folder."""
 
     def do(self, runner, quiet):
         # Every machine is one of them.
@@ -116,7 +118,7 @@ class Training(Step):
         return self.commands[1].words
 
     def followed(self, runner):
-        """Train with the output in train.out, and say each validation in one line."""
+        """Train with the output in train.out, and print one line per validation."""
         output = self.folder / "train.out"
         with open(output, "ab") as log:
             process = runner.start(
@@ -152,12 +154,12 @@ def validation(line):
 
 
 def last_update(words):
-    """The number of updates after which a training ends, as text; None where its length is in epochs."""
+    """The number of updates of a run, as a string; None if its length is given in epochs."""
     return words[words.index("--max-update") + 1] if "--max-update" in words else None
 
 
 def has_ended(folder, words):
-    """Whether a training has come to its end, even if it was killed before somebody took notice.
+    """Whether a run has finished, even if it was killed before this was recorded.
 
     fairseq saves its last checkpoint, then writes the line of the epoch to train.log.
     """
@@ -169,11 +171,11 @@ def has_ended(folder, words):
 
 
 def restore(folder, words):
-    """Make good what a kill can have done to the checkpoints of a system.
+    """Repair the checkpoints of a system after a kill.
 
     fairseq writes a checkpoint under another name and renames it, but copies it to checkpoint_best.pt and
     checkpoint_last.pt, which may be cut off. Started again after its last checkpoint, before its end, it would train
-    for one more update: such a training goes back to the checkpoint before.
+    for one more update: such a run goes back to the previous checkpoint.
     """
     checkpoints, whole = folder / "checkpoints", []
     for path in sorted(checkpoints.glob("checkpoint*.pt"), key=lambda path: path.stat().st_mtime_ns):

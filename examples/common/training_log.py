@@ -1,4 +1,4 @@
-"""What a training's log tells: the model's size, its speed, how far it came."""
+"""Reading the log of a training run: size of the model, speed, progress."""
 
 import json
 import re
@@ -10,7 +10,7 @@ PARAMETERS = re.compile(r"num\. shared model params: ([\d,]+)")
 
 
 def records(text, kind):
-    """The records of kind "train" (one an epoch, the last where one was repeated) or "valid" (one an update).
+    """The records of kind "train" (one per epoch, the last where one was repeated) or "valid" (one per update).
 
     ``text`` is the ``--log-file`` of fairseq-train with ``--log-format json``; resumed, it has some lines twice.
     """
@@ -20,14 +20,14 @@ def records(text, kind):
             continue
         try:
             record = json.loads(line)
-        except ValueError:  # a line cut off where the training was interrupted
+        except ValueError:  # a truncated line of an interrupted run
             continue
         found[record["epoch"] if kind == "train" else int(record["valid_num_updates"])] = record
     return [found[key] for key in sorted(found)]
 
 
-def training_facts(path):
-    """Facts of one training from its train.log.
+def training_summary(path):
+    """Summary of a training run from its train.log.
 
     Returns:
         dict: ``parameters``; ``epochs``, ``updates``; ``words_per_second`` (target subwords, the median of the epochs);

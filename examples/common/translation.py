@@ -30,7 +30,7 @@ class Small:
     epochs: int = 0
 
     def schedule(self, epochs=None):
-        """Options of the training, ``epochs`` long if given."""
+        """Options of training, for ``epochs`` epochs if set."""
         epochs = epochs or self.epochs
         return shlex.split(self.training) + (["--max-epoch", str(epochs)] if epochs else [])
 
@@ -57,7 +57,7 @@ MULTI30K = Small(
 
 
 def train_command(launcher, binary, pair, model, batch, training, save_dir, saving):
-    """The words of a training of one translation system, with the criterion and the optimizer that all have."""
+    """The fairseq-train command of one translation system, with the common criterion and optimizer."""
     source, target = pair.split("-")
     return [
         *launcher,

@@ -1,4 +1,4 @@
-"""The variables that the recipes' scripts take, and what they may be."""
+"""The environment variables and options of the recipes' scripts, and checks of their values."""
 
 import contextlib
 import os
@@ -15,12 +15,12 @@ SCALES = ("paper", "small", "smoke")
 
 
 def variable(name, default=""):
-    """A variable of the environment; an empty one is none."""
+    """An environment variable; an empty one counts as unset."""
     return os.environ.get(name) or default
 
 
 def choice(value, choices, what):
-    """The value. Raises InputError where it is none of the choices; ``what`` stands in front of it in the message."""
+    """The value. Raises InputError if it is none of the choices; ``what`` stands in front of it in the message."""
     if value not in choices:
         raise InputError(f"{what}{value} is not one of {', '.join(choices)}")
     return value
@@ -34,9 +34,11 @@ def count(name, value):
 
 
 def plain_name(what, name):
-    """A name that may be a folder's."""
+    """Check a name that becomes the name of a folder."""
     if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]*", name):
-        raise InputError(f"{what} {name} is no name: give letters, digits, '.', '_' and '-', a letter or a digit first")
+        raise InputError(
+            f"{what} {name} is not a valid name; use letters, digits, '.', '_' and '-', starting with a letter or digit"
+        )
     return name
 
 
@@ -62,7 +64,7 @@ def need(*tools):
 
 
 def workers():
-    """The number of processes for work on text: WORKERS, or one a core."""
+    """The number of processes for work on text: WORKERS, or one per core."""
     return count("WORKERS", variable("WORKERS", str(os.cpu_count())))
 
 
@@ -94,7 +96,7 @@ def options(words, known, several=(), flags=()):
 
 
 def existing_folder(option, path):
-    """The Path of a folder, or None for no path. Raises InputError where it is no folder."""
+    """The Path of a folder, or None for no path. Raises InputError if it is no folder."""
     if not path:
         return None
     if not os.path.isdir(path):
@@ -103,7 +105,7 @@ def existing_folder(option, path):
 
 
 def read_table(path):
-    """The rows of a TSV file, a dict each; "-" is None."""
+    """The rows of a TSV file, as dicts; "-" is None."""
     return [{key: None if cell == "-" else cell for key, cell in row.items()} for row in read_tsv(path)]
 
 
@@ -121,7 +123,7 @@ def chosen_rows(rows, column, only, says):
 
 
 class Places:
-    """What every script of a recipe takes from the environment: SCALE, WORK, SEED, DRY_RUN, QUIET."""
+    """The settings of a recipe's scripts from the environment: SCALE, WORK, SEED, DRY_RUN, QUIET."""
 
     def __init__(self, recipe):
         self.scale = variable("SCALE", "paper")
@@ -145,7 +147,7 @@ class Places:
             yield
 
     def run(self, steps, name, jobs=1):
-        """Show the steps where DRY_RUN=1, else do them."""
+        """Show the steps if DRY_RUN=1, else run them."""
         if self.dry_run:
             show(steps)
         else:

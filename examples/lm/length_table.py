@@ -1,4 +1,5 @@
-"""A table of the language-model papers from results of ``fairseq-posenc``: a line a row of theirs, a column a length.
+"""A table of the language-model papers from results of ``fairseq-posenc``: one line per system, one column per
+length.
 
 Reads what extrapolate, resolution or receptive-field wrote for each text, and the logs of the trainings; writes
 OUTPUT.json, OUTPUT.md and OUTPUT.tsv, the paper's numbers beside ours and marked as the paper's.
@@ -15,7 +16,7 @@ MEASURES = {"extrapolation": "perplexity", "resolution": "resolution", "receptiv
 
 
 def numbers(record):
-    """[{"name", "pattern", "length", "value", ..}]: means over seeds, with whatever else a table tells."""
+    """[{"name", "pattern", "length", "value", ..}]: means over seeds, with further fields of the table."""
     if record["kind"] == "extrapolation":
         kept = ("name", "pattern", "length", "seeds", "deviation", "p", "mark")
         return [{**{key: row[key] for key in kept}, "value": row["perplexity"]} for row in record["summary"]]
@@ -32,7 +33,7 @@ def numbers(record):
 
 
 def expanded(rows):
-    """The rows that are asked for, one for each pattern: dictionaries with row, system, pattern, paper_pattern."""
+    """The requested rows, one for each pattern: dictionaries with row, system, pattern, paper_pattern."""
     found = []
     for label, system, patterns, paper_patterns in rows:
         pairs = list(zip(patterns.split(","), paper_patterns.split(",")))
@@ -71,19 +72,19 @@ def paper_texts(path, rows):
     }
 
 
-def facts_of_text(record):
-    """What was measured, for the notes below a table."""
-    facts = {"text": record["text"], "precision": record["precision"]}
+def setting_of(record):
+    """The setting of the measurement, for the notes below a table."""
+    setting = {"text": record["text"], "precision": record["precision"]}
     if record["kind"] == "extrapolation":
-        facts |= {
+        setting |= {
             "protocol": record["protocol"],
             "baseline": record["baseline"],
             "tokens": record["cells"][0]["tokens"],
         }
     for key in ("texts", "segments"):
         if key in record["cells"][0]:
-            facts[key] = record["cells"][0][key]
-    return facts
+            setting[key] = record["cells"][0][key]
+    return setting
 
 
 def collect(args):
@@ -94,7 +95,7 @@ def collect(args):
         record = read_result(args.home / path, MEASURES, "a table shows", "run evaluate.sh or analyse.sh first")
         measure, found = MEASURES[record["kind"]], numbers(record)
         texts[text] = {
-            **facts_of_text(record),
+            **setting_of(record),
             "rows": [{**row, "values": of_row(row, found, row["pattern"])} for row in rows],
         }
     systems = list(dict.fromkeys(row["system"] for row in rows))
@@ -116,7 +117,7 @@ def collect(args):
 
 
 def training(args, system, seed):
-    """Facts of one training, with its command."""
+    """Summary of a training run, with its command."""
     folder = args.home / args.settings / system / f"seed{seed}"
     return trained(folder, seed, args.home, f"{args.home.parent.name}/{args.home.name}")
 

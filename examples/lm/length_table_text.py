@@ -13,7 +13,7 @@ FORMS = {"perplexity": "{:.2f}", "resolution": "{:.4f}", "erf": "{:.0f}"}
 
 
 def in_cell(number, form):
-    """5.27, 5.27 ± 0.33, with the mark; "-" where nothing was measured, "not finite" where a loss is not."""
+    """5.27, 5.27 ± 0.33, with the mark; "-" if nothing was measured, "not finite" if a loss is not finite."""
     if number is None:
         return shown(None, form)
     value = "not finite" if number["value"] is None else number["value"]
@@ -21,7 +21,7 @@ def in_cell(number, form):
 
 
 def by_length(rows, measure, training_length, named=True, key="value"):
-    """Rows of a table as lists of text, the header first: ROW, SYSTEM, then a column a length.
+    """Rows of a table as lists of text, the header first: ROW, SYSTEM, then one column per length.
 
     ``key``: which number is shown; deviation and mark belong to "value".
     """
@@ -55,25 +55,25 @@ def of_training(length, training_length):
 
 def notes(record, text):
     """Lines below the table of one text: what was measured and how."""
-    facts = record["texts"][text]
+    result = record["texts"][text]
     lines = []
-    if "protocol" in facts:
-        protocol = facts["protocol"]
-        how = f"{protocol['name']}, {facts['tokens']:,} tokens scored at every length"
+    if "protocol" in result:
+        protocol = result["protocol"]
+        how = f"{protocol['name']}, {result['tokens']:,} tokens scored at every length"
         lines.append(f"a token, protocol {how}; lower is better")
     if record["measure"] == "resolution":
-        lines.append(f"Eq 4, which cannot exceed 1, on {facts['texts']} texts; higher tells distances better apart")
+        lines.append(f"Eq 4, which cannot exceed 1, on {result['texts']} texts; higher tells distances better apart")
     if record["measure"] == "erf":
-        lines.append(f"most recent tokens that hold 99 % of the gradient, {facts['segments']} segments")
+        lines.append(f"most recent tokens that hold 99 % of the gradient, {result['segments']} segments")
     lines.append(
         f"scale: {record['scale']}; trained on {record['corpus']} with the settings {record['settings']}; "
         f"1x, the samples of the training: {record['training_length']} tokens"
     )
     seeds = ", ".join(map(str, record["seeds"]))
     lines.append(f"seeds: {seeds}" + ("; mean ± standard deviation" if len(record["seeds"]) > 1 else ""))
-    values = [number for row in facts["rows"] for number in row["values"].values()]
+    values = [number for row in result["rows"] for number in row["values"].values()]
     if any(number["mark"] for number in values):
-        lines.append(t_test_marks(facts["baseline"]))
+        lines.append(t_test_marks(result["baseline"]))
     return lines
 
 
@@ -131,5 +131,5 @@ def as_markdown(record):
 
 
 def as_tsv(record):
-    """One line a number, unrounded; the paper's have the owner "paper"."""
+    """One line per number, unrounded; the paper's have the owner "paper"."""
     return result_tsv("length-table", rows_of_table(record))

@@ -26,7 +26,7 @@ FORMS = {"resolution-form": "resolution", "bias-form": "receptive-field"}
 
 
 def reproduce(words):
-    """Make a result: all that is missing of its data, systems and numbers."""
+    """Make a result, including its missing data, systems and numbers."""
     settings = Settings()
     if not words:
         raise InputError("give the name of a table or figure, such as lex-table2; -h explains")
@@ -35,18 +35,18 @@ def reproduce(words):
         raise InputError(f"{words[0]} is not one of {', '.join(known)}")
     row = known[words[0]]
     paper = paper_of(row)
-    given = options(words[1:], ("--data", "--text", "--only", "--gpt2"), several=("--text",), flags=("--train",))
-    texts = dict(text_folder(word) for word in given["--text"])
-    data, gpt2 = existing_folder("--data", given["--data"]), existing_folder("--gpt2", given["--gpt2"])
+    args = options(words[1:], ("--data", "--text", "--only", "--gpt2"), several=("--text",), flags=("--train",))
+    texts = dict(text_folder(word) for word in args["--text"])
+    data, gpt2 = existing_folder("--data", args["--data"]), existing_folder("--gpt2", args["--gpt2"])
     need("fairseq-train", "fairseq-preprocess", "fairseq-posenc")
     if row["measure"] in FORMS:
-        if any(given.values()):
-            raise InputError(f"{row['name']} needs no text and no system; give its name alone")
+        if any(args.values()):
+            raise InputError(f"{row['name']} needs no text and no system; give only its name")
         make_form(settings, row)
         return
-    result = Result(settings, row, paper, given["--only"], texts)
+    result = Result(settings, row, paper, args["--only"], texts)
     check_encodings([row["encoding"] for row in result.rows])
-    train_only = given["--train"]
+    train_only = args["--train"]
     # Results are made by one run at a time; trainings on several machines may be side by side.
     folder = result.folder / "cells"
     with contextlib.nullcontext() if train_only and not settings.dry_run else settings.results(folder, result.jobs):
@@ -70,7 +70,7 @@ def text_folder(word):
     name, _, folder = word.partition("=")
     plain_name("--text", name)
     if name == "test":
-        raise InputError("--text test is the corpus's own; give another name")
+        raise InputError("--text test is reserved for the test text of the corpus; choose another name")
     if not folder or not Path(folder).is_dir():
         raise InputError(f"--text {word}: give NAME=DIR with a folder of documents")
     return name, existing_folder("--text", folder)
@@ -129,7 +129,7 @@ class Result:
         return scaled(self.of, self.length, text or "-")
 
     def chosen(self, patterns, only):
-        """The rows of the systems that the result has, or those of them that are asked for."""
+        """The rows of the systems in the result, or the requested ones."""
         rows = read_table(self.file)
         rows = [row for row in rows if any(fnmatchcase(row["system"], pattern) for pattern in patterns)]
         return chosen_rows(rows, "system", only, f"is no system of {self.name}; they are in {self.file}")
@@ -137,7 +137,7 @@ class Result:
     def check_tokens(self):
         tokens, longest = self.measuring.tokens, max(self.lengths)
         if self.measure == "pieces" and tokens and tokens % longest:
-            raise InputError(f"TOKENS={tokens} is no multiple of the longest length, {longest}")
+            raise InputError(f"TOKENS={tokens} is not a multiple of the longest length, {longest}")
         if self.name == "all" and not tokens:
             # Systems with a limit read fewer lengths, and the whole text would be cut off elsewhere for these.
             raise InputError(f"{self.name} needs a number of tokens; leave TOKENS=all out")
@@ -150,7 +150,7 @@ class Result:
         if planned:
             kind = settings.corpus if settings.corpus in OWN_CORPORA else "documents"
             if kind == "documents" and not data:
-                raise InputError("give --data DIR, a folder with one text file a document")
+                raise InputError("give --data DIR, a folder with one text file per document")
             for option, value in (("--data", data), ("--gpt2", gpt2)):
                 if value and kind not in steps.OPTIONS[option]:
                     raise InputError(f"{option} is not for {kind}; leave it out")
@@ -267,7 +267,7 @@ class Cells(Step):
 
 
 def is_current(line):
-    """Whether a file is still what a line of cksum says."""
+    """Whether a file still matches its line of cksum."""
     checksum, size, path = line.split(" ", 2)
     try:
         return cksum(path) == f"{checksum} {size}"

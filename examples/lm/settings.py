@@ -21,7 +21,7 @@ class Paper:
         size: of its models.
         length: of a training sample, in tokens.
         samples: in an update; batch: samples that a GPU takes at a time.
-        training: options of the optimizer, the schedule and the length of the training.
+        training: options of the optimizer, the schedule and the length of training.
         protocol, lengths: by which perplexity is measured, unless something else is asked for.
     """
 
@@ -198,7 +198,7 @@ class Settings(Places):
         return [self.corpus] if self.corpus in OWN_CORPORA else ["documents", "--name", self.corpus, "--data", "DIR"]
 
     def check_binary(self):
-        """Raise InputError where the corpus has no binary data, unless nothing is run."""
+        """Raise InputError if the corpus has no binary data, unless nothing is run."""
         if not (self.dry_run or (self.home / "binary").is_dir()):
             raise InputError(
                 f"no data in {self.home}/binary; make it: SCALE={self.scale} WORK={self.work} {HERE}/prepare.sh "

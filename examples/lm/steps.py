@@ -44,28 +44,28 @@ def prepare(words):
             raise InputError("give the text a name: prepare.sh text NAME --data DIR")
         text = plain_name("text", words.pop(0))
         if text == "test":
-            raise InputError("text test is the corpus's own; give another name")
-    given = options(words, tuple(OPTIONS), several=("--mirror",))
-    for option, value in given.items():
+            raise InputError("the name test is reserved for the test text of the corpus; choose another name")
+    args = options(words, tuple(OPTIONS), several=("--mirror",))
+    for option, value in args.items():
         if value and kind not in OPTIONS[option]:
             raise InputError(f"{option} is not for {kind}; leave it out")
-    data, gpt2 = existing_folder("--data", given["--data"]), given_gpt2(given["--gpt2"])
-    if given["--mirror"] and data:
+    data, gpt2 = existing_folder("--data", args["--data"]), given_gpt2(args["--gpt2"])
+    if args["--mirror"] and data:
         raise InputError(f"--mirror is for a download, but --data {data} is given; give one of them")
     if kind in ("documents", "text") and not data:
-        raise InputError("give --data DIR, a folder with one text file a document")
+        raise InputError("give --data DIR, a folder with one text file per document")
     corpus = kind if kind in OWN_CORPORA else None
     if kind == "documents":
-        corpus = plain_name("--name", given["--name"] or "documents")
+        corpus = plain_name("--name", args["--name"] or "documents")
         if corpus == "stdlib" or corpus.startswith("wikitext-103"):
-            raise InputError(f"--name {corpus} is that of another corpus; give another")
+            raise InputError(f"--name {corpus} is the name of another corpus; choose another")
     settings = Settings(corpus)
     need("python", "fairseq-preprocess")
     workers()
     if text:
         steps = text_preparation(settings, text, data)
     else:
-        steps = preparation(settings, kind, data, gpt2, given["--mirror"])
+        steps = preparation(settings, kind, data, gpt2, args["--mirror"])
     settings.run(steps, "prepare.sh")
 
 
@@ -188,8 +188,8 @@ def text_preparation(settings, name, data, gpt2=None, planned=False):
 def listing(folder):
     """Names, sizes and times of the files below a folder, as text: what is in them may be many gigabytes."""
     files = sorted(path for path in folder.rglob("*") if path.is_file())
-    facts = ((path.relative_to(folder), path.stat()) for path in files)
-    return "\n".join(f"{path} {stat.st_size} {stat.st_mtime_ns}" for path, stat in facts)
+    entries = ((path.relative_to(folder), path.stat()) for path in files)
+    return "\n".join(f"{path} {stat.st_size} {stat.st_mtime_ns}" for path, stat in entries)
 
 
 # ---- train.sh ----------------------------------------------------------------------------------------------------
@@ -213,14 +213,16 @@ def train(words):
 
 
 def training(settings, name, encoding, paper, size, seed, extra=()):
-    """The training of one system with the settings of a paper."""
-    processes, facts, scale = Processes(), PAPERS[paper], settings.here
+    """The training run of one system with the settings of a paper."""
+    processes, paper_settings, scale = Processes(), PAPERS[paper], settings.here
     folder, binary = settings.system(name, paper, size, seed), settings.home / "binary"
     model = ["--arch", f"transformer_lm_{encoding.replace('-', '_')}_{size}", "--tokens-per-sample"]
     model += [str(settings.length(paper)), *shlex.split(scale.model)]
     if settings.scale == "paper":
-        batch = batch_options(facts, processes.number, count("BATCH", variable("BATCH", str(facts.batch))))
-        schedule = shlex.split(f"{facts.training} {PAPER_SAVING}")
+        batch = batch_options(
+            paper_settings, processes.number, count("BATCH", variable("BATCH", str(paper_settings.batch)))
+        )
+        schedule = shlex.split(f"{paper_settings.training} {PAPER_SAVING}")
         environment = {}
     else:
         processes.one(settings.scale)
@@ -230,11 +232,11 @@ def training(settings, name, encoding, paper, size, seed, extra=()):
     launcher = processes.launcher()
     need(launcher[0])
     words = [*launcher, binary, "--task", "language_modeling", "--user-dir", "fairseq_posenc", *model, "--criterion"]
-    # fairseq's thread that reads ahead may abort the process when a training ends within an epoch: no buffer, no
+    # fairseq's thread that reads ahead may abort the process when a run ends within an epoch: no buffer, no
     # thread.
     words += ["adaptive_loss" if size == "wiki103" else "cross_entropy", "--sample-break-mode", "none"]
     words += ["--data-buffer-size", "0", *batch, *schedule]
-    # Two, as a training that is killed after its last checkpoint goes back to the one before.
+    # Two, because a run killed after its last checkpoint goes back to the previous one.
     words += ["--keep-interval-updates", "2", "--no-epoch-checkpoints", "--save-dir", folder / "checkpoints"]
     words += ["--log-format", "json", "--no-progress-bar", "--log-file", folder / "train.log"]
 
@@ -246,7 +248,7 @@ def training(settings, name, encoding, paper, size, seed, extra=()):
 
 # ---- evaluate.sh, analyse.sh -------------------------------------------------------------------------------------
 class Measuring:
-    """What evaluate.sh and analyse.sh take from the environment: TOKENS, DEVICE, SEEDS, SIZE."""
+    """The settings of evaluate.sh and analyse.sh from the environment: TOKENS, DEVICE, SEEDS, SIZE."""
 
     def __init__(self, settings):
         self.settings, scale = settings, settings.here
@@ -286,22 +288,22 @@ class Measuring:
             for seed in self.seeds
         ]
 
-    def command(self, measure, text, paper, names, size, given, silent):
-        """The command that measures perplexity, resolution or receptive fields; ``given`` go before the defaults."""
+    def command(self, measure, text, paper, names, size, arguments, silent):
+        """The command that measures perplexity, resolution or receptive fields; ``arguments`` override the defaults."""
         settings, scale, length = self.settings, self.settings.here, self.settings.length(paper)
         json = f"results/cells/{'' if measure == 'extrapolate' else measure + '-'}{paper}-{size}-{text}.json"
         if measure == "extrapolate":
-            facts = PAPERS[paper]
-            lengths = settings.scaled(paper, ",".join(f"@{length}" for length in facts.lengths))
-            words = by_default(given, ("--protocol", facts.protocol), ("--lengths", lengths))
+            paper_settings = PAPERS[paper]
+            lengths = settings.scaled(paper, ",".join(f"@{length}" for length in paper_settings.lengths))
+            words = by_default(arguments, ("--protocol", paper_settings.protocol), ("--lengths", lengths))
             if "last-token" in words:
                 words = by_default(words, ("--segments", scale.segments))
             elif self.tokens:
                 words = by_default(words, ("--tokens", self.tokens))
         elif measure == "resolution":
-            words = by_default(given, ("--lengths", f"{length},{2 * length}"), ("--texts", scale.texts))
+            words = by_default(arguments, ("--lengths", f"{length},{2 * length}"), ("--texts", scale.texts))
         else:
-            words = by_default(given, ("--lengths", 4 * length), ("--segments", scale.gradients))
+            words = by_default(arguments, ("--lengths", 4 * length), ("--segments", scale.gradients))
         words = by_default(words, ("--device", self.device), ("--json", json))
         paths = [path.relative_to(settings.home) for path in self.paths(paper, names, size)]
         systems = [name for name in names for _ in self.seeds]

@@ -1,8 +1,8 @@
-"""The results of a quickstart: scores by ``fairseq-posenc score``, facts from fairseq's logs, one table."""
+"""The results of a quickstart: scores by ``fairseq-posenc score``, numbers from fairseq's logs, one table."""
 
 import hashlib
 
-from examples.common.training_log import records, training_facts
+from examples.common.training_log import records, training_summary
 from examples.common.translation import SPLITS
 from fairseq_posenc.provenance import write_json
 from fairseq_posenc.results import new_result, read_result
@@ -13,9 +13,9 @@ SAMPLES = 6
 COLUMNS = ("system", "BLEU", "chrF++", "parameters", "words/s", "minutes", "p (BLEU)", "p (chrF++)")
 
 
-def facts(log):
-    """Parameters, epochs, target words per second (median of the epochs) and minutes from the log of a training."""
-    found = training_facts(log)
+def log_summary(log):
+    """Parameters, epochs, target words per second (median of the epochs) and minutes from the log of a training run."""
+    found = training_summary(log)
     del found["best_update"]
     valid = records(log.read_text(encoding="utf-8", errors="replace"), "valid")
     best = min(valid, key=lambda record: float(record["valid_loss"]))
@@ -42,7 +42,7 @@ def collect(options, output, names, trainings, generations):
                 "chrf++": by_name[name]["chrf++"],
                 "p_bleu": p_values.get("bleu"),
                 "p_chrf++": p_values.get("chrf++"),
-                **facts(output / name / "training" / "train.log"),
+                **log_summary(output / name / "training" / "train.log"),
                 "train_command": trainings[name],
                 "generate_command": generations[name],
             }

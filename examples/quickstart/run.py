@@ -59,7 +59,7 @@ def parse(argv):
     parser.add_argument(
         "--encodings", metavar="NAMES", help="positional encodings, separated by commas (default: by corpus)"
     )
-    parser.add_argument("--seed", type=int, default=1, help="of the grammar and of the training (default: 1)")
+    parser.add_argument("--seed", type=int, default=1, help="seed of the grammar and of training (default: 1)")
     parser.add_argument("--max-epoch", type=int, metavar="N", help="epochs of training (default: by corpus)")
     parser.add_argument(
         "--output", metavar="DIR", help="folder for everything (default: work/quickstart-CORPUS-PAIR in the repository)"
@@ -68,7 +68,7 @@ def parse(argv):
         "--jobs",
         type=int,
         metavar="N",
-        help="systems that train side by side, sharing the cores (default: one a core, 2 at most)",
+        help="systems that train side by side, sharing the cores (default: one per core, 2 at most)",
     )
     return parser.parse_args(argv)
 
@@ -122,7 +122,7 @@ def plan(args, threads):
 
 
 def training(args, name, binary, environment):
-    """The training of one system; paths are from the output folder."""
+    """The training run of one system; paths are from the output folder."""
     preset, home = PRESETS[args.corpus], Path(name) / "training"
     model = preset.model(f"transformer_{name.replace('-', '_')}")
     batch = ["--max-tokens", str(preset.max_tokens)]
@@ -160,7 +160,7 @@ def translation(args, name, binary, environment):
 
 
 def scoring(args):
-    """The scores of all systems against the baseline, which is the first where it is not among them."""
+    """The scores of all systems against the baseline, which is the first system if it is missing."""
     logs = [args.output / name / "test" / "generate.log" for name in args.names]
     scores = args.output / "scores.json"
     words = ["fairseq-posenc", "score", "--ref", args.output / "raw" / f"test.{args.target}", "--json", scores]
@@ -209,7 +209,7 @@ def main(argv=None):
     except CommandFailed as error:
         return told("quickstart", error, error.status)
     except KeyboardInterrupt:
-        return told("quickstart", "interrupted; the same command continues", 130)
+        return told("quickstart", "interrupted; run the same command again to continue", 130)
     return 0
 
 

@@ -24,7 +24,7 @@ def main(argv=None):
     parser.add_argument("data", type=Path, help="folder with its dictionaries")
     args = parser.parse_args(argv)
     if not args.checkpoint.is_file():
-        raise InputError(f"{args.checkpoint}: no such file; make it with generate.sh")
+        raise InputError(f"{args.checkpoint}: no such file; create it with generate.sh")
     logging.disable(logging.WARNING)
     print(longest_sentence(args.checkpoint, args.data))
 

@@ -49,7 +49,7 @@ def table1(pair):
 
 
 def others():
-    """Every encoding that Table 1 does not have."""
+    """The encodings that are not in Table 1."""
     record = read("small/all")
     known = {system["name"] for system in read("small/table1-en-de")["pairs"]["en-de"]["systems"]}
     again = {name for part in record["made_again"] for name in part["systems"]}

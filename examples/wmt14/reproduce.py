@@ -18,15 +18,15 @@ from fairseq_posenc.errors import InputError
 
 
 def reproduce(words):
-    """Make a result: all that is missing of its data, systems and numbers."""
+    """Make a result, including its missing data, systems and numbers."""
     known = {row["name"]: row for row in read_table(HERE / "results.tsv")}
     if not words:
         raise InputError(f"give {', '.join(known)}; -h explains")
-    given = options(words[1:], ("--pairs", "--only", "--data", "--corpus"))
-    settings = Settings(given["--corpus"])
+    args = options(words[1:], ("--pairs", "--only", "--data", "--corpus"))
+    settings = Settings(args["--corpus"])
     if words[0] not in known:
         raise InputError(f"{words[0]} is not one of {', '.join(known)}")
-    result = Result(settings, known[words[0]], given)
+    result = Result(settings, known[words[0]], args)
     need("fairseq-train", "fairseq-generate", "fairseq-preprocess")
     check_encodings([row["encoding"] for row in result.rows])
     with settings.results(result.folder, result.jobs):
@@ -37,39 +37,39 @@ class Result:
     """One result: its rows, pairs and seeds, and the steps to it.
 
     Args:
-        row: the line of results.tsv; given: options of the command line.
+        row: the line of results.tsv; args: options of the command line.
     """
 
-    def __init__(self, settings, row, given):
+    def __init__(self, settings, row, args):
         self.settings, self.name, self.measure, self.size = settings, row["name"], row["measure"], row["size"]
         self.file = HERE / "rows" / f"{row['rows']}.tsv"
         self.paper = HERE / "paper" / f"{row['paper']}.tsv" if row["paper"] else None
         self.part, self.folder = row["set"] or settings.set, settings.home / "results"
-        if self.measure in WORKLOADS["paper"] and (given["--pairs"] or given["--data"]):
+        if self.measure in WORKLOADS["paper"] and (args["--pairs"] or args["--data"]):
             # One model, no text.
             raise InputError(f"{self.name} needs no text; leave --pairs and --data out")
         default = PAIRS[:1] if settings.scale == "smoke" else PAIRS
-        self.pairs = (given["--pairs"] or ",".join(default)).split(",")
+        self.pairs = (args["--pairs"] or ",".join(default)).split(",")
         for pair in self.pairs:
             settings.pair(pair)
-        self.data = existing_folder("--data", given["--data"])
+        self.data = existing_folder("--data", args["--data"])
         self.seeds = variable("SEEDS", settings.seed).split()
         if self.measure in ("grain", "lengths") and len(self.seeds) > 1:
-            raise InputError(f"{self.name} takes one seed, but SEEDS={' '.join(self.seeds)}; give one")
+            raise InputError(f"{self.name} uses one seed, but SEEDS={' '.join(self.seeds)}; give one")
         for seed in self.seeds:
             count("SEEDS", seed)
         self.jobs = count("JOBS", variable("JOBS", "1"))
-        self.rows = self.chosen(given["--only"])
+        self.rows = self.chosen(args["--only"])
         self.names = [row["name"] for row in self.rows]
         # For the record of the result, without the places of this machine.
         self.command = (
             f"SCALE={settings.scale} CORPUS={settings.corpus} SEEDS={quoted(' '.join(self.seeds))} JOBS={self.jobs} "
             f"examples/wmt14/reproduce.sh {self.name} --pairs {','.join(self.pairs)}"
-            + (f" --only {given['--only']}" if given["--only"] else "")
+            + (f" --only {args['--only']}" if args["--only"] else "")
         )
 
     def chosen(self, only):
-        """The rows with the names that are asked for, or all of them."""
+        """The requested rows, or all rows."""
         return chosen_rows(read_table(self.file), "name", only, f"is not a row of {self.file}")
 
     def make(self):
@@ -172,7 +172,7 @@ class Result:
             self.run([*plan, Step(f"{self.name} of {pair}", commands, inputs=inputs)])
 
     def limit(self, name, pair, seed):
-        """The step that writes down how long a sentence may be for a system."""
+        """The step that records the maximum sentence length of a system."""
         folder = self.settings.system(name, pair, self.size, seed)
         average, title = folder / "average.pt", f"limit of {name} {pair} seed {seed}"
         words = python("examples.wmt14.limit", average, self.settings.pair(pair) / "binary")
@@ -181,7 +181,7 @@ class Result:
         return Step(title, [command], at, (average,), (folder / "limit",), lambda: cksum(average), folder)
 
     def fits(self, name, pair, seed):
-        """Whether the longest sentence is not too long for a system, which is said where it is."""
+        """Whether a system can translate the longest sentence; print a line if not."""
         if self.settings.dry_run:
             return True
         limit = int((self.settings.system(name, pair, self.size, seed) / "limit").read_text())
@@ -190,7 +190,7 @@ class Result:
             with open(path, "rb") as lines:
                 longest = max(longest, *(len(line.split()) + 1 for line in lines))
         if longest > limit:
-            say(f"{name} is left out: its sentences have at most {limit} subwords, the longest here has {longest}")
+            say(f"{name} is left out: it reads at most {limit} subwords, but the longest sentence has {longest}")
         return longest <= limit
 
     def make_cost(self):

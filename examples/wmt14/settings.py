@@ -1,4 +1,4 @@
-"""The settings of the PosNet paper (Zhang et al., ACL 2023) and of the smaller scales, in one place; names of files."""
+"""The settings of the PosNet paper (Zhang et al., ACL 2023) and of the smaller scales, and the names of files."""
 
 import shlex
 from dataclasses import replace
@@ -37,7 +37,7 @@ MODELS = {
     ("smoke", "big"): translation.Small(500, 2, 48, 96, 2, 1024, SMOKE_TRAINING),
 }
 
-#: What the memory and time of encodings are measured with: options of ``fairseq-posenc bench``. Ten passes of the full
+#: Options for measuring memory and time of encodings with ``fairseq-posenc bench``. Ten passes of the full
 #: batch by each of sixteen models would take a CPU half an hour.
 WORKLOADS = {
     "paper": {"forward": "--device cuda --sentences 128", "memory": "--device cuda --sentences 128"},
@@ -71,7 +71,7 @@ def batch_options(scale, size, processes):
 
 
 def training_options(scale, size):
-    """Options of the optimizer, the schedule and the length of the training."""
+    """Options of the optimizer, the schedule and the length of training."""
     if scale == "paper":
         return shlex.split(PAPER_TRAINING)
     return MODELS[scale, size].schedule() + shlex.split(SMALL_SAVING if scale == "small" else "")
@@ -85,7 +85,9 @@ class Settings(Places):
         corpora = CORPORA[self.scale]
         self.corpus = corpus or variable("CORPUS", corpora[0])
         if self.corpus not in corpora:
-            raise InputError(f"CORPUS={self.corpus} is not one of those of SCALE={self.scale}: {', '.join(corpora)}")
+            raise InputError(
+                f"CORPUS={self.corpus} is not a corpus of SCALE={self.scale}; choose from {', '.join(corpora)}"
+            )
         # A corpus other than the scale's first has a folder of its own.
         self.home = self.work / (self.scale if self.corpus == corpora[0] else f"{self.scale}-{self.corpus}")
         seed = variable("SEED", "1")
@@ -100,7 +102,7 @@ class Settings(Places):
         """The folder of a language pair."""
         choice(name, PAIRS, "language pair ")
         if name == "en-fr" and self.corpus == "grammar":
-            raise InputError("SCALE=smoke has no en-fr, only en-de: its text comes from a grammar")
+            raise InputError("SCALE=smoke has only en-de, because its text comes from a grammar")
         return self.home / name
 
     def system(self, name, pair, size, seed):
@@ -109,7 +111,7 @@ class Settings(Places):
         return self.pair(pair) / size / name / f"seed{count('SEEDS', seed)}"
 
     def binary(self, pair):
-        """The binary data of a pair. Raises InputError where there are none, unless nothing is run."""
+        """The binary data of a pair. Raises InputError if there are none, unless nothing is run."""
         binary = self.pair(pair) / "binary"
         if not (self.dry_run or binary.is_dir()):
             raise InputError(

@@ -15,17 +15,17 @@ from fairseq_posenc.errors import InputError
 def prepare(words):
     if not words:
         raise InputError("give en-de or en-fr; -h shows the options")
-    given = options(words[1:], ("--data", "--corpus", "--bpe", "--mirror"), several=("--mirror",))
-    settings = Settings(given["--corpus"])
-    bpe = choice(given["--bpe"] or "subword_nmt", ("subword_nmt", "sentencepiece"), "--bpe ")
+    args = options(words[1:], ("--data", "--corpus", "--bpe", "--mirror"), several=("--mirror",))
+    settings = Settings(args["--corpus"])
+    bpe = choice(args["--bpe"] or "subword_nmt", ("subword_nmt", "sentencepiece"), "--bpe ")
     settings.pair(words[0])
-    data = existing_folder("--data", given["--data"])
-    if given["--mirror"] and settings.scale != "paper":
+    data = existing_folder("--data", args["--data"])
+    if args["--mirror"] and settings.scale != "paper":
         raise InputError("--mirror is for SCALE=paper; give --data")
-    if given["--mirror"] and data:
+    if args["--mirror"] and data:
         raise InputError("--mirror is for a download, --data for files on disk; give one of them")
     need("python", "fairseq-preprocess")
-    settings.run(preparation(settings, words[0], data, bpe, given["--mirror"]), "prepare.sh")
+    settings.run(preparation(settings, words[0], data, bpe, args["--mirror"]), "prepare.sh")
 
 
 def preparation(settings, pair, data=None, bpe="subword_nmt", mirrors=()):
@@ -66,7 +66,7 @@ def train(words):
 
 
 def training(settings, name, encoding, pair, size, seed, extra=()):
-    """The training of one system."""
+    """The training run of one system."""
     processes, scale = Processes(), settings.scale
     folder, binary = settings.system(name, pair, size, seed), settings.pair(pair) / "binary"
     model = of_paper.model_options(scale, size, pair, f"transformer_{encoding.replace('-', '_')}")
@@ -165,7 +165,7 @@ def score(words):
 
 
 def scoring(settings, pair, size, seed, part, names, json):
-    """The command that scores systems against the baseline, which is the first where it is not among them."""
+    """The command that scores systems against the baseline, which is the first system if it is missing."""
     home = settings.home
     words = ["fairseq-posenc", "score", "--ref", settings.raw(pair, part, pair.split("-")[1]).relative_to(home)]
     # From the folder of the scale, so that the result's paths mean something elsewhere too.

@@ -28,7 +28,7 @@ AVERAGED = ("bleu", "chrf++", "tokenized_bleu", "official_bleu", "words_per_seco
 
 
 class Pair:
-    """What all systems of a language pair have in common: references and metrics."""
+    """References and metrics, shared by all systems of a language pair."""
 
     def __init__(self, name, args):
         self.name, self.args = name, args
@@ -56,7 +56,7 @@ class Pair:
         return {row["name"]: row for row in scores["systems"]}, scores["significance"]
 
     def one_training(self, name, seed):
-        """Scores and facts of one trained system."""
+        """Scores of one trained system, and the summary of its training run."""
         rows, significance = self.seed_scores(seed)
         folder = self.folder / self.args.size / name / f"seed{seed}"
         log = folder / ("generate.log" if self.args.set == "test" else f"generate-{self.args.set}.log")
@@ -91,7 +91,7 @@ def summary(name, trainings, baselines):
 
 
 def weakest(signs):
-    """The mark that all seeds share: none where they differ in direction or one shows nothing."""
+    """The weakest mark over the seeds; empty if their directions differ or one seed has no mark."""
     if not signs or len({sign[:1] for sign in signs}) > 1:
         return ""
     return min(signs, key=len)

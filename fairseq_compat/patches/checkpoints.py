@@ -1,4 +1,4 @@
-"""Reading checkpoints. ``torch.load`` keeps ``weights_only=True``: loading a file runs no foreign code."""
+"""Reading checkpoints. ``torch.load`` keeps ``weights_only=True``, so that loading a file runs no code from it."""
 
 import functools
 import os
@@ -31,7 +31,7 @@ def checkpoint_types(module):
 
     @functools.wraps(torch.load)
     def load(*args, **options):
-        # Not before, since this module is imported before most of fairseq.
+        # Not earlier, because this module is imported before most of fairseq.
         torch.serialization.add_safe_globals(fairseq_types())
         return torch.load(*args, **options)
 
@@ -46,7 +46,7 @@ def checkpoint_types(module):
     needed=_loads_weights_only,
 )
 def broadcast_objects(module):
-    """Let a process read any object that rank 0 of its own job sends it; no file is read here."""
+    """Let a process read any object from rank 0 of its own job; this reads no files."""
     module.torch = Overlay(module.torch, load=functools.partial(module.torch.load, weights_only=False))
 
 
@@ -57,13 +57,13 @@ class CheckpointError(RuntimeError):
 
 
 def _explain(path, error):
-    """Return why ``path`` cannot be read, or None where ``error`` says nothing about the file itself."""
+    """Return why ``path`` cannot be read, or None if ``error`` is not about the file itself."""
     foreign = re.search(r"GLOBAL (\S+) was not an allowed global", str(error))
     if foreign:
         name = foreign.group(1) if "." in foreign.group(1) else f"builtins.{foreign.group(1)}"
         return (
-            f"{path} holds an object of {name}, which could run code when loaded; if you trust the file, import that "
-            "type in the __init__.py of your --user-dir, and allow it there under the name in the file: "
+            f"{path} contains an object of {name}, which could run code when loaded; if you trust the file, import "
+            "that type in the __init__.py of your --user-dir, and allow it there under its name in the file: "
             f"torch.serialization.add_safe_globals([({name.rpartition('.')[2]}, {name!r})])"
         )
     blocked = re.search(r"GLOBAL (\S+) whose module \S+ is blocked", str(error))
@@ -72,12 +72,12 @@ def _explain(path, error):
     if isinstance(error, pickle.UnpicklingError) and zipfile.is_zipfile(path):
         reason = (str(error).split("\n\n")[1:] or [str(error)])[0].splitlines()[0]
         return f"{path} is refused by PyTorch, which loads only harmless objects: {reason}"
-    # Cut off, it is no zip archive any more: depending on where, PyTorch raises any of these errors, or OSError.
+    # A truncated file is not a zip archive; PyTorch raises one of these errors or OSError, depending on its length.
     broken = isinstance(error, (EOFError, pickle.UnpicklingError)) or "PytorchStreamReader" in str(error)
     if broken or (os.path.isfile(path) and not zipfile.is_zipfile(path)):
         return (
-            f"{path} is not a complete checkpoint (perhaps cut off while it was written); "
-            "use another one of the same directory, or move it away to start anew"
+            f"{path} is not a complete checkpoint (writing it may have been interrupted); "
+            "use another checkpoint of the same directory, or move the file away to start from scratch"
         )
     return None
 
@@ -89,7 +89,7 @@ def _explain(path, error):
     since="fairseq itself",
 )
 def checkpoint_file_errors(module):
-    """Name the file and the cure."""
+    """Name the file and the cure in the error."""
     stock = module.load_checkpoint_to_cpu
 
     @functools.wraps(stock)

@@ -1,4 +1,4 @@
-"""The commands: ``--user-dir`` by name, ``fairseq-score --sacrebleu``, ``--log-file``, and errors of one line."""
+"""The commands: ``--user-dir`` by name, ``fairseq-score --sacrebleu``, ``--log-file``, and one-line errors."""
 
 import contextlib
 import functools
@@ -19,7 +19,7 @@ _COMMANDS = ("train", "generate", "interactive", "eval_lm", "validate", "preproc
     since="fairseq itself",
 )
 def user_dir_by_name(module):
-    """Find installed packages by their name, and register the parts of one that is imported already."""
+    """Find installed packages by name, and register the models and tasks of a package that is imported already."""
     from fairseq_compat.user_dir import UserDirectories
 
     stock = module.import_user_module
@@ -50,7 +50,7 @@ def _as_lists(corpus_bleu):
     since="sacrebleu 2.0",
 )
 def score_sacrebleu_lists(module):
-    """Pass lists of lines where fairseq passes open files; sacrebleu is itself again when the command ends."""
+    """Pass lists of lines instead of open files; sacrebleu is restored when the command ends."""
     stock = module.cli_main
 
     @functools.wraps(stock)
@@ -84,7 +84,7 @@ def interactive_reads_utf8(module):
 
     def buffered_read(input, buffer_size):
         name = "standard input" if input == "-" else input
-        # Who calls fairseq from Python may have put text in its place, which has no bytes.
+        # A Python caller may have replaced stdin by a text stream without a buffer.
         stdin = getattr(sys.stdin, "buffer", sys.stdin)
         buffer = []
         with contextlib.nullcontext(stdin) if input == "-" else open(input, "rb") as lines:
@@ -108,11 +108,11 @@ def interactive_reads_utf8(module):
 @patch(
     "log_file_once",
     "fairseq.logging.progress_bar",
-    fault="--log-file: every epoch and validation opens it once more, and each line is in it as often as it is open",
+    fault="--log-file: every epoch and validation opens the file again, and lines are repeated ever more often",
     since="fairseq itself",
 )
 def log_file_once(module):
-    """Give the same handler for the same file, which a logger takes only once."""
+    """Return the same handler for the same file, which a logger adds only once."""
     module.logging = Overlay(module.logging, FileHandler=functools.cache(module.logging.FileHandler))
 
 
@@ -123,7 +123,7 @@ def log_file_once(module):
     since="fairseq itself",
 )
 def one_line_errors(module):
-    """Print the mistakes that ``fairseq_compat.user_errors`` knows as one line, and exit with status 2."""
+    """Print user errors known to ``fairseq_compat.user_errors`` as one line, and exit with status 2."""
     from fairseq_compat.user_errors import explain
 
     command = module.__name__.rpartition(".")[2]
@@ -152,7 +152,7 @@ def one_line_errors(module):
     since="hydra-core 1.1, PyTorch 2.4",
 )
 def quiet_warnings(module):
-    """Silence the deprecation notes that fairseq's own calls of hydra and PyTorch bring about; no others."""
+    """Silence only the deprecation warnings caused by fairseq's own calls of hydra and PyTorch."""
     for origin in (r"hydra\.", r"fairseq\.dataclass", r"fairseq_cli\.hydra_train"):
         warnings.filterwarnings("ignore", category=UserWarning, module=origin)
     for message, category in (

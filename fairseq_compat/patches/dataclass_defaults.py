@@ -1,8 +1,8 @@
 """Configuration objects as defaults of dataclass fields.
 
-Python 3.11 takes any unhashable default for a mutable one, and a dataclass with ``eq`` is unhashable. fairseq's
-defaults are never changed in place, so a hash by identity is right for them. (``default_factory`` would not do: hydra
-reads ``field.default``.)
+Python 3.11 treats any unhashable default as mutable, and a dataclass with ``eq`` is unhashable. fairseq's defaults are
+never changed in place, so hashing them by identity is safe. (``default_factory`` does not work, because hydra reads
+``field.default``.)
 """
 
 import contextlib
@@ -68,4 +68,4 @@ def _hydra_is_old(module):
     around=_dataclasses_hash_by_identity,
 )
 def hashable_hydra_defaults(module):
-    """Nothing is left to do once the module's dataclasses exist."""
+    """Do nothing: the work is done while the module defines its dataclasses."""

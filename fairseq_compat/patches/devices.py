@@ -16,15 +16,15 @@ from fairseq_compat.registry import patch
     needed=lambda module: importlib.util.find_spec("torch_xla") is None,
 )
 def bf16_without_tpu(module):
-    """Take --bf16 as a precision, not as a device."""
+    """Treat --bf16 as a precision, not as a device."""
     stock = module.parse_args_and_arch
 
     @functools.wraps(stock)
     def parse_args_and_arch(parser, input_args=None, *args, **options):
         parsed = stock(parser, input_args, *args, **options)
         namespace = parsed[0] if isinstance(parsed, tuple) else parsed
-        given = sys.argv[1:] if input_args is None else input_args
-        if getattr(namespace, "bf16", False) and "--tpu" not in given:
+        argv = sys.argv[1:] if input_args is None else input_args
+        if getattr(namespace, "bf16", False) and "--tpu" not in argv:
             namespace.tpu = False
         return parsed
 
@@ -44,9 +44,9 @@ def _no_cuda(module):
     since="fairseq itself, without a GPU or with --cpu",
 )
 def half_precision_without_cuda(module):
-    """Keep the fp32 copy of the parameters under the index of their own device, under which gradients are looked up.
+    """Store the fp32 copy of the parameters under the index of their own device, where gradients are looked up.
 
-    That of CPU tensors is None.
+    The index of the CPU is None.
     """
     mixin = module._FP16OptimizerMixin
     stock, torch = mixin.build_fp32_params.__func__, module.torch
@@ -70,7 +70,7 @@ def half_precision_without_cuda(module):
     needed=_no_cuda,
 )
 def overflow_without_cuda(module):
-    """Leave the gradient norm of an update that is skipped, which fairseq sends to the GPU, where it is."""
+    """Keep the gradient norm of a skipped update on its device, instead of moving it to the GPU."""
     stock = module.torch
 
     class Stays(stock.Tensor):
@@ -88,7 +88,7 @@ def overflow_without_cuda(module):
     needed=_no_cuda,
 )
 def scalar_noise_without_cuda(module):
-    """Leave scale and zero point, which fairseq sends to the GPU, where PyTorch's observers have put them."""
+    """Keep scale and zero point on the device of PyTorch's observers, instead of moving them to the GPU."""
     tensor, observer = module.torch.Tensor, module.quantization.observer
 
     class Stays(tensor):
@@ -114,7 +114,7 @@ def scalar_noise_without_cuda(module):
     since="fairseq itself",
 )
 def amp_unscales_once(module):
-    """Step with the optimizer whose gradients the clipping has unscaled; the scaler knows it by its identity."""
+    """Step with the optimizer that gradient clipping has unscaled; the scaler identifies optimizers by id."""
 
     def step(self):
         self.scaler.step(self.optimizer)
@@ -130,7 +130,7 @@ def amp_unscales_once(module):
     since="fairseq itself, without a GPU",
 )
 def ddp_on_cpu(module):
-    """Name no devices for a module whose parameters are on the CPU."""
+    """Pass no devices for a module whose parameters are on the CPU."""
     stock = module.DistributedDataParallel
 
     class DistributedDataParallel(stock):
@@ -149,14 +149,14 @@ def ddp_on_cpu(module):
     since="fairseq itself, which leaves the threads of its process group running",
 )
 def process_group_at_exit(module):
-    """End the process group when its run has ended well; after a failure other processes may still be in it."""
+    """Destroy the process group after a successful run; after a failure other processes may still use it."""
     stock = module.distributed_main
 
     @functools.wraps(stock)
     def distributed_main(*args, **options):
         result = stock(*args, **options)
         if module.dist.is_initialized():
-            # fairseq keeps a group on this function; a group that is still referred to keeps its threads.
+            # fairseq stores a group on this function; the threads of a group live as long as a reference to it.
             vars(module.get_global_group).pop("_global_group", None)
             module.dist.destroy_process_group()
         return result

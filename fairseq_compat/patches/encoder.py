@@ -14,7 +14,7 @@ from fairseq_compat.registry import patch
     since="PyTorch 1.13",
 )
 def no_encoder_fast_path(module):
-    """Let every encoder layer run its own attention. Parameters stay as they are, so checkpoints keep their keys."""
+    """Let every encoder layer run its own attention. Parameters do not change, so checkpoints keep their keys."""
     layer = module.TransformerEncoderLayerBase
     stock = layer.__init__
     if "can_use_fastpath" not in stock.__code__.co_names:  # fairseq without the fast path
@@ -29,7 +29,7 @@ def no_encoder_fast_path(module):
     return True
 
 
-# What fairseq can read: int() of each dot-separated part of what stands before "+".
+# Versions that fairseq can parse: it calls int() on the dot-separated parts before "+".
 _READABLE = re.compile(r"\d+\.\d+\.\d+(\.\w+)?(\+.*)?")
 
 

@@ -18,5 +18,5 @@ def _rindex_is_gone(module):
     needed=_rindex_is_gone,
 )
 def bitarray_rindex(module):
-    """Offer the name to this module only: the last index is now an option of the method ``index``."""
+    """Provide the name to this module only; it is now an option of the method ``index``."""
     module.util = Overlay(module.util, rindex=lambda bits, value: bits.index(value, right=True))

@@ -7,15 +7,15 @@ from fairseq_compat.registry import patch
 
 
 class SkippedSamplesError(ValueError):
-    """All samples are longer than the model takes; the message is one line with the cure."""
+    """All samples are longer than the model's limit; the message is one line with the cure."""
 
     one_line = True
 
 
 def _check_lengths(lengths, max_positions, allowed, warn):
-    """Call ``warn`` with one line where samples are longer than ``max_positions``, unless ``allowed``.
+    """Call ``warn`` with one line if samples are longer than ``max_positions``, unless ``allowed``.
 
-    Raises SkippedSamplesError where no sample is left.
+    Raises SkippedSamplesError if no sample is left.
     """
     too_long = lengths[lengths > max_positions] if max_positions is not None else lengths[:0]
     none_is_left = len(too_long) == len(lengths)
@@ -40,7 +40,7 @@ def _check_lengths(lengths, max_positions, allowed, warn):
     since="fairseq itself",
 )
 def eval_lm_skipped_samples(module):
-    """Before the first forward pass, refuse where no sample is left, and say how many are left out where some are."""
+    """Before the first forward pass, warn about skipped samples, or raise an error if no sample is left."""
     stock = module.main
 
     @functools.wraps(stock)

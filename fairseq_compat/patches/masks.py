@@ -1,4 +1,4 @@
-"""Attention masks of bytes, which fairseq documents and PyTorch has given up for Booleans."""
+"""Byte masks for attention, which fairseq documents and PyTorch has replaced by Boolean masks."""
 
 import functools
 
@@ -13,17 +13,17 @@ from fairseq_compat.registry import patch
     since="PyTorch 2.0",
 )
 def byte_masks(module):
-    """Turn masks of bytes into Booleans where they reach PyTorch."""
+    """Convert byte masks to Boolean masks before they reach PyTorch."""
     torch = module.torch
 
-    def as_bool(given):
-        return given.bool() if isinstance(given, torch.Tensor) and given.dtype == torch.uint8 else given
+    def as_bool(value):
+        return value.bool() if isinstance(value, torch.Tensor) and value.dtype == torch.uint8 else value
 
     attention = module.F.multi_head_attention_forward
 
     @functools.wraps(attention)
     def multi_head_attention_forward(*args, **options):
-        # Of all that it takes, only masks can be bytes.
+        # Among its arguments, only masks can be bytes.
         options = {name: as_bool(value) for name, value in options.items()}
         return attention(*(as_bool(value) for value in args), **options)
 

@@ -28,7 +28,7 @@ def _missing_names():
     needed=lambda module: bool(_missing_names()),
 )
 def numpy_removed_names(module):
-    """Offer the names to these modules only."""
+    """Provide the names to these modules only."""
     module.np = Overlay(module.np, **_missing_names())
 
 
@@ -46,7 +46,7 @@ def _percentile_lacks_interpolation(module):
     needed=_percentile_lacks_interpolation,
 )
 def numpy_percentile(module):
-    """Pass ``interpolation`` on under its present name, ``method``."""
+    """Pass ``interpolation`` on under its new name, ``method``."""
     stock = module.np.percentile
 
     def percentile(*args, interpolation="linear", **options):

@@ -44,12 +44,12 @@ def _rename(model, name):
     since="fairseq 0.10, with its configuration files",
 )
 def architecture_override(module):
-    """Build the model that ``arch`` names, and leave the names of task, criterion, tokenizer and the others alone."""
+    """Build the architecture ``arch``, and do not change the names of task, criterion, tokenizer and other parts."""
     stock = module.overwrite_args_by_name
 
     @functools.wraps(stock)
     def overwrite_args_by_name(cfg, overrides):
-        # "_name" alone is what one had to write where "arch" is ignored.
+        # Without this patch, users had to write "_name", because "arch" was ignored.
         name = overrides.get("arch") or overrides.get("_name")
         stock(cfg, {key: value for key, value in overrides.items() if key != "_name"})
         if name is not None and cfg.get("model") is not None:

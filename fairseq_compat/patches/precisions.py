@@ -1,24 +1,24 @@
-"""Flags of precisions that contradict each other, told in one line before data and model are made."""
+"""Contradictory precision flags, reported in one line before data and model are loaded."""
 
 import functools
 import sys
 
 from fairseq_compat.registry import patch
 
-#: Precision -> the settings that ask for it.
+#: Precision -> the settings that select it.
 SETTINGS = {"fp16": ("memory_efficient_fp16", "fp16"), "bf16": ("memory_efficient_bf16", "bf16"), "amp": ("amp",)}
 
 
 class PrecisionError(ValueError):
-    """Flags of precisions that cannot be meant; the message is one line with the cure."""
+    """Contradictory precision flags; the message is one line with the cure."""
 
     one_line = True
 
 
 def check_precisions(is_set):
-    """Raise PrecisionError where the settings for which ``is_set(name)`` is true ask for several precisions."""
-    asked = [next(filter(is_set, names), None) for names in SETTINGS.values()]
-    flags = [f"--{name.replace('_', '-')}" for name in asked if name]
+    """Raise PrecisionError if the settings for which ``is_set(name)`` is true select several precisions."""
+    selected = [next(filter(is_set, names), None) for names in SETTINGS.values()]
+    flags = [f"--{name.replace('_', '-')}" for name in selected if name]
     if len(flags) > 1:
         raise PrecisionError(
             f"{', '.join(flags[:-1])} and {flags[-1]} are different precisions; give one of them: --fp16 and --bf16 "
@@ -34,7 +34,7 @@ def check_precisions(is_set):
     since="fairseq itself",
 )
 def one_precision(module):
-    """Refuse what asks for two precisions: on the command line, and in the configurations of fairseq-hydra-train."""
+    """Reject two precisions on the command line and in the configurations of fairseq-hydra-train."""
     if hasattr(module, "call_main"):
         _check_configurations(module)
     else:
@@ -46,8 +46,8 @@ def _check_command_lines(module):
 
     @functools.wraps(stock)
     def parse_args_and_arch(parser, input_args=None, *args, **options):
-        given = sys.argv[1:] if input_args is None else input_args
-        check_precisions(lambda name: f"--{name.replace('_', '-')}" in given)
+        argv = sys.argv[1:] if input_args is None else input_args
+        check_precisions(lambda name: f"--{name.replace('_', '-')}" in argv)
         return stock(parser, input_args, *args, **options)
 
     module.parse_args_and_arch = parse_args_and_arch

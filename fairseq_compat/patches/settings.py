@@ -1,4 +1,4 @@
-"""Settings of checkpoints and of the command line: never run as code, and told in one line where they are nonsense."""
+"""Settings of checkpoints and of the command line: never run as code, and reported in one line if they are invalid."""
 
 import functools
 import logging
@@ -37,7 +37,7 @@ EVALUATING = (
     since="fairseq itself",
 )
 def settings_are_no_code(module):
-    """Give the module an ``eval`` of its own, which reads literals and sums and products of them."""
+    """Give the module its own ``eval``, which evaluates only literals and sums and products of them."""
     from fairseq_compat.settings import evaluate
 
     module.eval = evaluate
@@ -53,7 +53,7 @@ def settings_are_no_code(module):
     since="fairseq itself",
 )
 def model_overrides(module):
-    """Read a dictionary of literals, and say in one line where it is none."""
+    """Read a dictionary of literals, and report anything else in one line."""
     from fairseq_compat.settings import read_overrides
 
     if hasattr(module, "ast"):
@@ -69,7 +69,7 @@ class CheckpointSettingsError(ValueError):
 
 
 def _raise_in_one_line(error, what):
-    """Raise CheckpointSettingsError with ``what`` and the cure, unless ``error`` is told otherwise or is no mistake."""
+    """Raise CheckpointSettingsError with ``what`` and the cure; raise ``error`` itself if it is explained elsewhere."""
     from fairseq_compat.user_errors import explain
 
     machine = isinstance(error, (OSError, ImportError, MemoryError)) or re.search("CUDA|memory", str(error))
@@ -90,7 +90,7 @@ def _raise_in_one_line(error, what):
     since="fairseq itself",
 )
 def checkpoint_settings(module):
-    """Check overrides by the checkpoint's settings, and name the file and the reason where they are no use."""
+    """Check overrides against the checkpoint's settings, and name the file and the reason in errors."""
     from fairseq_compat.settings import Overrides, check_overrides
 
     load, build, overwrite = (
@@ -107,13 +107,13 @@ def checkpoint_settings(module):
 
     @functools.wraps(load)
     def load_checkpoint_to_cpu(path, *args, **options):
-        # Before its exception, fairseq logs all settings in one line of thousands of characters.
+        # Before the exception, fairseq logs all settings in one line of thousands of characters.
         logger = logging.getLogger("fairseq.dataclass.utils")
         disabled, logger.disabled = logger.disabled, True
         try:
             return load(path, *args, **options)
         except Exception as error:
-            _raise_in_one_line(error, f"{path} is no checkpoint that fairseq-train wrote")
+            _raise_in_one_line(error, f"{path} is not a checkpoint of fairseq-train")
         finally:
             logger.disabled = disabled
 
@@ -122,7 +122,7 @@ def checkpoint_settings(module):
         try:
             return build(filenames, *args, **options)
         except Exception as error:
-            _raise_in_one_line(error, f"the settings of {', '.join(filenames)} give no model for its parameters")
+            _raise_in_one_line(error, f"the settings and the parameters of {', '.join(filenames)} do not match")
 
     module.overwrite_args_by_name = overwrite_args_by_name
     module.load_checkpoint_to_cpu = load_checkpoint_to_cpu
@@ -130,7 +130,7 @@ def checkpoint_settings(module):
 
 
 class TokensPerSampleError(ValueError):
-    """Samples of no tokens; the message is one line with the cure."""
+    """Samples without tokens; the message is one line with the cure."""
 
     one_line = True
 
@@ -142,7 +142,7 @@ class TokensPerSampleError(ValueError):
     since="fairseq itself",
 )
 def tokens_per_sample(module):
-    """Refuse it before data and model are made."""
+    """Reject it before data and model are loaded."""
     task = module.LanguageModelingTask
     stock = task.setup_task.__func__
 

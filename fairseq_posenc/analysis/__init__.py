@@ -2,5 +2,5 @@
 
 import logging
 
-# fairseq says there, whenever it is imported, that TensorBoard's package is missing.
+# On import, fairseq logs there that TensorBoard is not installed.
 logging.getLogger("fairseq.tasks.text_to_speech").setLevel(logging.WARNING)

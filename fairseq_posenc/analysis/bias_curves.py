@@ -1,4 +1,4 @@
-"""Biases against distance, and the log curves that fit them (Chi et al. 2023, section 6)."""
+"""Biases by distance, and log curves fitted to them (Chi et al. 2023, section 6)."""
 
 import torch
 
@@ -20,7 +20,7 @@ def log_fit(bias):
 
 
 def bias_by_distance(encoding, length):
-    """The bias of an encoding at distances 0 .. length - 1: (H, length) float64, or None where it has none."""
+    """The bias of an encoding at distances 0 .. length - 1: (H, length) float64, or None if it has no bias."""
     if not encoding.overrides("bias"):
         return None
     device = next((tensor.device for tensor in [*encoding.parameters(), *encoding.buffers()]), torch.device("cpu"))
@@ -29,7 +29,7 @@ def bias_by_distance(encoding, length):
 
 
 def curve(bias, points=128):
-    """A bias (N,) at some distances and its fits through all, ready for JSON."""
+    """A bias (N,) at selected distances, with its fits through all distances and the nearest ones, ready for JSON."""
     distances = thinned(len(bias), points=points)
     fits = {"all": log_fit(bias), "recent": log_fit(bias[:RECENT])}
     return {
@@ -45,16 +45,16 @@ def biases_of(loaded, length):
     for layer, attention in enumerate(loaded.attentions(), start=1):
         if attention.position_encoding is not None:
             layers.setdefault(attention.position_encoding, []).append(layer)
-    found = []
+    curves = []
     for encoding, its_layers in layers.items():
         biases = bias_by_distance(encoding, length)
         for head, bias in enumerate([] if biases is None else biases, start=1):
-            found.append({"layers": its_layers, "head": head, **curve(bias)})
-    return found
+            curves.append({"layers": its_layers, "head": head, **curve(bias)})
+    return curves
 
 
 def sandwich_curves(dims, length):
-    """Sandwich at h = 8 for each number of dimensions (Figures 8, 9 and 10), ready for JSON."""
+    """The bias of Sandwich with h = 8 for each number of dimensions (Figures 8, 9 and 10), ready for JSON."""
     # With a single head, h = 8n/H is 8.
     stack = Stack(model_dim=max(dims), heads=1, max_positions=length, causal=True)
     return [

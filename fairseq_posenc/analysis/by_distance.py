@@ -1,6 +1,6 @@
-"""What an encoding does at every distance, read from its hooks, so that a new encoding needs no code of its own here.
+"""Encodings as functions of distance, computed through their hooks, so that a new encoding needs no code here.
 
-Distance is query position less key position: positive in the past, negative in the future.
+Distance is query position minus key position: positive in the past, negative in the future.
 """
 
 import torch
@@ -9,7 +9,7 @@ from fairseq_posenc.analysis.curves import thinned
 from fairseq_posenc.encodings import Stack, encoding_class
 from fairseq_posenc.errors import InputError
 
-#: What is measured -> the hooks that it shows.
+#: Measure -> the hooks whose effect it shows.
 MEASURES = {
     "bias": ("bias",),
     "score": ("rotate", "decay", "scores"),
@@ -17,34 +17,35 @@ MEASURES = {
     "embedding": ("embed",),
     "value": ("values",),
 }
-VECTORS = 64  # random vectors that a cosine is the mean of
-FINEST = POINTS = 1024  # every distance below the first, and as many in even steps to the last
+VECTORS = 64  # number of random vectors over which cosines are averaged
+#: Curves have every distance below FINEST, and POINTS in even steps up to the longest.
+FINEST = POINTS = 1024
 
 
 def untrained(names, heads, longest):
     """The encodings of these names, with default options and 64 dimensions per head: [(encoding, "encoder"), ..].
 
-    Each for an encoder and for a decoder, for positions up to ``longest``.
+    Each is built for an encoder and for a decoder, with positions up to ``longest``.
     """
-    found = []
+    encodings = []
     for name in names:
         for side in ("encoder", "decoder"):
             torch.manual_seed(0)
             stack = Stack(64 * heads, heads, max_positions=longest + 1, causal=side == "decoder")
-            found.append((encoding_class(name)(stack).eval(), side))
-    return found
+            encodings.append((encoding_class(name)(stack).eval(), side))
+    return encodings
 
 
 def measures_of(encoding):
-    """The names of the measures that show something of this encoding; "score" for one without any hook."""
-    found = [name for name, hooks in MEASURES.items() if any(encoding.overrides(hook) for hook in hooks)]
-    return found or ["score"]
+    """The names of the measures that this encoding affects; "score" for an encoding without hooks."""
+    names = [name for name, hooks in MEASURES.items() if any(encoding.overrides(hook) for hook in hooks)]
+    return names or ["score"]
 
 
 def trained(path, layer=1):
     """The encodings of a layer of the model in a checkpoint of this package: [(encoding, "encoder"), ..].
 
-    Raises InputError where the file is no such checkpoint, or the layer has no encoding.
+    Raises InputError if the file is not such a checkpoint, or the layer has no encoding.
     """
     # fairseq takes seconds to import: only for checkpoints.
     from fairseq_posenc.averaging import read_checkpoint
@@ -57,7 +58,8 @@ def trained(path, layer=1):
     except (AttributeError, KeyError, IndexError, TypeError, ValueError, ArithmeticError, RuntimeError) as error:
         reason = str(error).split("\n")[0][:200]
         raise InputError(
-            f"{path} has settings that do not give its encodings ({type(error).__name__}: {reason}); use another one"
+            f"cannot build the encodings from the settings in {path} ({type(error).__name__}: {reason}); use another "
+            "checkpoint"
         ) from error
 
 
@@ -79,37 +81,37 @@ def _encodings_in(path, state, layer):
             raise InputError(f"--layer {layer}: the {side} of {path} has layers 1 to {len(encodings)}")
         encoding = encodings[layer - 1]
         if encoding is None:
-            raise InputError(f"--layer {layer}: the {side} of {path} has its encoding in layer 1 alone")
-        own = f"{side}.later_positions.{layer - 2}." if encoding is not encodings[0] else f"{side}.embed_positions."
-        weights = {name[len(own) :]: tensor for name, tensor in state["model"].items() if name.startswith(own)}
+            raise InputError(f"--layer {layer}: the {side} of {path} has an encoding in layer 1 only; leave it out")
+        prefix = f"{side}.later_positions.{layer - 2}." if encoding is not encodings[0] else f"{side}.embed_positions."
+        weights = {name[len(prefix) :]: tensor for name, tensor in state["model"].items() if name.startswith(prefix)}
         encoding.float().load_state_dict(weights)
         yield encoding.eval(), side
 
 
 @torch.no_grad()
 def curves(encoding, longest):
-    """Return {measure: (distances, values (H, n))} with one row where all heads are equal.
+    """Return {measure: (distances, values (H, n))}, with a single row if all heads are equal.
 
-    Distances are all below FINEST, and POINTS in even steps to ``longest``.
+    Distances are all those below FINEST, and POINTS in even steps up to ``longest``.
 
-    - ``bias``: what is added to the score after 1/sqrt(D).
-    - ``score``: of a query and a key of ones, relative to distance 0.
-    - ``mixed value``: how far what a query gets lies from the key's value, relative to the value's norm, where all
-      attention is on that key; mean over random values.
-    - ``embedding``, ``value``: cosine of a vector at position 0 and the same at position n, less 1, the cosine without
-      positions; mean over random vectors of variance 1.
+    - ``bias``: the term added to the score after the division by sqrt(D).
+    - ``score``: the score of a query and a key of ones, divided by their score at distance 0.
+    - ``mixed value``: with all attention on one key, the distance of the attention output from the value of that key,
+      divided by the norm of the value; mean over random values.
+    - ``embedding``, ``value``: cosine between a vector at position 0 and the same vector at position n, minus 1 (the
+      cosine without positions); mean over random vectors of variance 1.
 
-    An encoder's distances run from -longest to longest, a decoder's from 0. Those of ``embedding`` and ``value`` run
-    from 0 for both, as only the positions count.
+    Distances run from -longest to longest in an encoder and from 0 in a decoder. For ``embedding`` and ``value`` they
+    run from 0 in both, because these depend on the position only.
 
-    Raises InputError where the encoding takes fewer positions.
+    Raises InputError if the encoding has fewer positions.
     """
     if encoding.max_positions is not None and longest >= encoding.max_positions:
         raise InputError(
             f"--distance {longest} needs {longest + 1} positions, but {encoding.name} has {encoding.max_positions} "
             f"({encoding.length_limit}); give a smaller --distance"
         )
-    found = {}
+    result = {}
     for measure in measures_of(encoding):
         distances = thinned(longest + 1, FINEST, POINTS)
         if measure in ("embedding", "value"):
@@ -117,13 +119,13 @@ def curves(encoding, longest):
         else:
             if not encoding.stack.causal:
                 distances = [-distance for distance in distances[:0:-1]] + distances
-            # One query, and one key at a time: all of them together would take memory that grows with the distance.
+            # One query and one key at a time: all keys together would take memory that grows with the distance.
             query = range(longest, longest + 1)
             keys = [range(longest - distance, longest - distance + 1) for distance in distances]
             values = torch.cat([_CURVES[measure](encoding, query, key) for key in keys], dim=-1)
-        same = torch.allclose(values, values[:1].expand_as(values))
-        found[measure] = distances, (values[:1] if same else values).double()
-    return found
+        equal_heads = torch.allclose(values, values[:1].expand_as(values))
+        result[measure] = distances, (values[:1] if equal_heads else values).double()
+    return result
 
 
 def _bias(encoding, q_idx, kv_idx):
@@ -140,7 +142,7 @@ def _score(encoding, q_idx, kv_idx):
 
 def _score_of_ones(encoding, q_idx, kv_idx):
     q = k = torch.ones(1, encoding.stack.heads, 1, _head_dim(encoding))
-    # As attention does it: new queries and keys are turned together.
+    # As in attention, where new queries and keys are rotated together.
     k = encoding.rotate(k, k, kv_idx, kv_idx)[1]
     q = encoding.rotate(q, q, q_idx, q_idx)[0]
     q, k = encoding.decay(q, k, q_idx, kv_idx)
@@ -164,12 +166,12 @@ def _value(encoding, positions):
 
 
 def _random(*shape):
-    """The same vectors at every call, and in every head and at every position of what is made of them."""
+    """Random vectors, the same at every call."""
     return torch.randn(shape, generator=torch.Generator().manual_seed(0))
 
 
 def _cosine_with_first(vectors):
-    """(.., T, D) -> (.., T): cosine of each with the first of its sequence, less 1."""
+    """(.., T, D) -> (.., T): cosine of each vector with the first of its sequence, minus 1."""
     return torch.cosine_similarity(vectors, vectors[..., :1, :], dim=-1) - 1
 
 

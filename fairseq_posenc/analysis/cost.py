@@ -1,7 +1,7 @@
 """Time and memory of models relative to stock fairseq, measured side by side in one run.
 
-Machines are noisy, so systems take turns, round by round, and what is reported is the median over rounds of the ratio
-to stock within the same round.
+Machines are noisy, so systems take turns, round by round; the result is the median over rounds of the ratio to stock
+fairseq in the same round.
 """
 
 import statistics
@@ -21,7 +21,7 @@ from fairseq_posenc.errors import InputError
 
 
 def check_limits(workload, systems, generates):
-    """Raise InputError where an encoding with its default options takes no sentence of ``workload.length`` tokens."""
+    """Raise InputError if an encoding with its default options cannot read ``workload.length`` tokens."""
     needed = workload.length + generates  # beam search ends with one more step
     limits = {}
     for name in systems:
@@ -32,12 +32,13 @@ def check_limits(workload, systems, generates):
         short = ", ".join(f"{name} {limit}" for name, limit in limits.items())
         rest = ",".join(name for name in systems if name not in limits)
         cure = (
-            f"leave out what is too short: --encodings {rest}"
+            f"leave out encodings with too few: --encodings {rest}"
             if rest
             else f"give at most {min(limits.values()) - generates}"
         )
         raise InputError(
-            f"--length {workload.length} needs {needed} positions, but by default there are: {short}; {cure}"
+            f"--length {workload.length} needs {needed} positions, but these encodings have fewer by default: {short}; "
+            f"{cure}"
         )
 
 
@@ -55,7 +56,7 @@ class TrainingStep:
         with self.workload.autocasting():
             logits = self.model(*self.inputs)[0]
             loss = F.cross_entropy(logits.flatten(0, 1).float(), self.target.flatten(), label_smoothing=0.1)
-        # It forgets the gradients, so that no system holds any while it is another's turn.
+        # The update also resets the gradients, so that no system keeps any during another system's turn.
         self.update(loss)
 
 
@@ -101,11 +102,11 @@ class Generation:
 
 
 def compare_times(workload, systems, kind, rounds):
-    """Seconds of ``kind`` (TrainingStep, Generation or Forward) for stock and every system, in turns.
+    """Seconds of ``kind`` (TrainingStep, Generation or Forward) for stock and every system, which take turns.
 
     Returns:
         {system: {"seconds": median, "quartiles": [first, third], "tokens_per_second": ..., "ratio_to_stock": median of
-        the rounds' ratios, "ratios": [one a round]}}, stock included.
+        the rounds' ratios, "ratios": [one per round]}}, including stock.
     """
     names = [STOCK, *systems]
     runs = in_turns({name: kind(workload, name) for name in names}, rounds, workload.device, kind.__name__)
@@ -113,7 +114,7 @@ def compare_times(workload, systems, kind, rounds):
     result = {}
     for name in names:
         median = statistics.median(seconds[name])
-        ratios = [mine / stock for mine, stock in zip(seconds[name], seconds[STOCK])]
+        ratios = [system / stock for system, stock in zip(seconds[name], seconds[STOCK])]
         result[name] = {
             "seconds": median,
             "quartiles": quartiles(seconds[name]),
@@ -125,7 +126,7 @@ def compare_times(workload, systems, kind, rounds):
 
 
 def quartiles(numbers):
-    """First and third quartile; both the number itself where there is only one."""
+    """First and third quartile; of a single number, the number twice."""
     if len(numbers) == 1:
         return [numbers[0], numbers[0]]
     first, _, third = statistics.quantiles(numbers, n=4, method="inclusive")
@@ -143,7 +144,7 @@ def _peak_memory(workload, system):
 def compare_memory(workload, systems):
     """{system: peak bytes} of stock and every system, each in a fresh process.
 
-    On a CPU they are the process's, on a GPU those of PyTorch's allocator.
+    The peak is of the process on a CPU, and of PyTorch's allocator on a GPU.
     """
     names = [STOCK, *systems]
     return {

@@ -1,4 +1,4 @@
-"""Perplexity by length, by one protocol, from which every length has the same tokens scored."""
+"""Perplexity by length under one protocol, which scores the same tokens at every length."""
 
 import hashlib
 import math
@@ -14,12 +14,12 @@ from fairseq_posenc.errors import InputError
 
 
 class Extrapolation(Measurement):
-    """What ``fairseq-posenc extrapolate`` measures.
+    """The measurement of ``fairseq-posenc extrapolate``.
 
     Args:
         protocol: see extrapolation_protocols.py.
-        baseline: the name that others are compared with; None: the first.
-        max_tokens: of a batch.
+        baseline: name of the system that the others are compared with; None: the first.
+        max_tokens: tokens per batch.
     """
 
     command, kinds, unit = "extrapolate", ("extrapolation", "by-position"), "token"
@@ -44,8 +44,8 @@ class Extrapolation(Measurement):
         for other in saved:
             if other["pair"] == cell["pair"] and other["token_set"] != tokens:
                 raise InputError(
-                    f"the file of --json has length {other['length']} with other scored tokens, since the greatest "
-                    "length was another; choose another name for these lengths"
+                    f"the --json file scored other tokens at length {other['length']}, because its longest length was "
+                    "different; choose another --json file for these lengths"
                 )
 
     def steps(self, cell):
@@ -55,17 +55,17 @@ class Extrapolation(Measurement):
         self.baseline = names[0] if self.baseline is None else self.baseline
         if self.baseline not in names:
             known = ", ".join(dict.fromkeys(names))
-            raise InputError(f"--baseline {self.baseline} is no system; give one of {known}")
+            raise InputError(f"--baseline {self.baseline} is not among the systems; give one of {known}")
 
     def fields(self, cells, saved):
         return {"baseline": self.baseline, "summary": summary(cells, self.baseline)}
 
     def measure(self, loaded, cell, progress):
         windows = self._windows(cell)
-        losses, times = token_losses(loaded.model, self.text, windows, self.max_tokens, progress)
-        scored = np.flatnonzero(times)
-        if times.max() > 1 or token_set(self.text, scored) != self._token_set(cell["pair"]):
-            raise RuntimeError(f"{cell['path']}, length {cell['length']}: not the tokens that were to be scored")
+        losses, counts = token_losses(loaded.model, self.text, windows, self.max_tokens, progress)
+        scored = np.flatnonzero(counts)
+        if counts.max() > 1 or token_set(self.text, scored) != self._token_set(cell["pair"]):
+            raise RuntimeError(f"{cell['path']}, length {cell['length']}: scored other tokens than the protocol's")
         numbers = {"tokens": len(scored), "token_set": token_set(self.text, scored), **mean_loss(losses[scored])}
         if isinstance(self.protocol, ByPosition):
             by_position = losses.reshape(-1, cell["length"])
@@ -78,34 +78,34 @@ class Extrapolation(Measurement):
         return self.protocol.windows(len(self.text), cell["length"], max(self.lengths), cell["pair"])
 
     def _token_set(self, pair):
-        """The hash of the tokens that are scored, after a check that it is the same at every length."""
+        """The hash of the scored tokens, after checking that it is the same at every length."""
         if pair in self._token_sets:
             return self._token_sets[pair]
-        found = {}
+        hashes = {}
         for length in self.lengths:
             index = np.sort(scored_tokens(self._windows({"length": length, "pair": pair})))
-            found[length] = token_set(self.text, index)
-        if len(set(found.values())) > 1:
-            raise RuntimeError(f"protocol {self.protocol.name} scores other tokens at other lengths: {found}")
-        self._token_sets[pair] = found[self.lengths[0]]
+            hashes[length] = token_set(self.text, index)
+        if len(set(hashes.values())) > 1:
+            raise RuntimeError(f"protocol {self.protocol.name} scores different tokens at different lengths: {hashes}")
+        self._token_sets[pair] = hashes[self.lengths[0]]
         return self._token_sets[pair]
 
 
 def sizes(windows):
-    """How many tokens each window has."""
+    """The number of tokens in each window."""
     return windows[:, 1] - windows[:, 0]
 
 
 def token_set(text, index):
-    """A hash of these tokens (ascending positions in the text, and which words they are)."""
+    """A hash of the tokens at these ascending positions of the text, and of the positions themselves."""
     return hashlib.sha256(index.astype(np.int64).tobytes() + text.tokens.numpy()[index].tobytes()).hexdigest()[:16]
 
 
 def mean_loss(losses):
-    """Mean loss in nats a token, and the perplexity; None for what is not finite, with the number of such tokens."""
-    broken = int((~np.isfinite(losses)).sum())
-    if broken:
-        return {"loss": None, "perplexity": None, "not_finite": broken}
+    """Mean loss in nats per token and perplexity, both None if a loss is not finite; and the number of such tokens."""
+    not_finite = int((~np.isfinite(losses)).sum())
+    if not_finite:
+        return {"loss": None, "perplexity": None, "not_finite": not_finite}
     loss = float(losses.mean())
     # exp overflows beyond 709 nats.
     return {"loss": loss, "perplexity": math.exp(loss) if loss < 700 else None, "not_finite": 0}

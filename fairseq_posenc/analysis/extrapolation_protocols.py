@@ -1,8 +1,8 @@
 """The protocols of length extrapolation: which part of a text a model reads, and which of its tokens are scored.
 
-A window is a row ``start, stop, scored`` of an int64 array: the model reads inputs start .. stop - 1, of which input i
-is the token before token i, and its predictions of the last ``scored`` tokens count. At every length of a protocol the
-same tokens are scored, only with more or fewer tokens before them.
+A window is a row ``start, stop, scored`` of an int64 array: the model reads inputs start .. stop - 1, where input i is
+the token before token i, and its predictions of the last ``scored`` tokens count. A protocol scores the same tokens at
+every length, only with more or less context.
 """
 
 import math
@@ -18,21 +18,21 @@ from fairseq_posenc.errors import InputError
 class Pieces:
     """Non-overlapping pieces of the same text (Sun et al. 2023, section 4.2): ``fairseq-eval-lm --tokens-per-sample``.
 
-    All tokens are scored, those at the beginning of a piece with few tokens before them. The text is cut off at a
-    multiple of all lengths, so that every piece has its full length.
+    All tokens are scored; tokens at the beginning of a piece have little context. The text is truncated to a multiple
+    of all lengths, so that every piece has its full length.
     """
 
     name: ClassVar[str] = "pieces"
     shortest: ClassVar[int] = 1
 
     def used(self, tokens, lengths):
-        """How many tokens of a text of so many are used. Raises InputError where the text is too short."""
+        """The number of tokens used out of ``tokens``. Raises InputError if the text is too short."""
         check_longest(tokens, lengths)
         multiple = math.lcm(*lengths)
         if multiple > tokens:
             raise InputError(
-                f"lengths {', '.join(map(str, lengths))}: no part of the text of {tokens} tokens divides into pieces "
-                f"of each (that takes a multiple of {multiple}); choose lengths of which each divides the next"
+                f"lengths {', '.join(map(str, lengths))}: the text of {tokens} tokens is too short to divide into "
+                f"pieces of every length (which takes {multiple} tokens); choose lengths of which each divides the next"
             )
         return tokens - tokens % multiple
 
@@ -43,9 +43,9 @@ class Pieces:
 
 @dataclass(frozen=True)
 class ByPosition(Pieces):
-    """The same pieces, told apart by the position in the piece: the number of tokens before, in one pass.
+    """The same pieces, with a loss for each bucket of positions in the piece, from a single pass.
 
-    ``bucket``: how many positions share a number; None: a 64th of the length.
+    ``bucket``: number of positions per bucket; None: a 64th of the length.
     """
 
     bucket: Optional[int] = None
@@ -59,10 +59,10 @@ class ByPosition(Pieces):
 
 @dataclass(frozen=True)
 class LastToken:
-    """Segments of which only the last token is scored (Chi et al. 2023, section 3.4): ``length`` counts it too.
+    """Segments of which only the last token is scored (Chi et al. 2023, section 3.4); ``length`` includes this token.
 
-    ``segments`` tokens of the text are drawn, each with at least as many tokens before it as the greatest length takes.
-    ``seed``: of the draw. ``by_seed``: the i-th checkpoint of every name has a draw of its own.
+    ``segments`` tokens are drawn from those with enough context for the longest length. ``seed``: of the random draw.
+    ``by_seed``: draw anew for the i-th checkpoint of every name.
     """
 
     segments: int = 1000
@@ -76,9 +76,9 @@ class LastToken:
         longest = max(lengths)
         if self.segments > tokens - longest + 1:
             raise InputError(
-                f"--segments {self.segments}: only {tokens - longest + 1} of the text's {tokens} tokens have the "
-                f"{longest - 1} tokens before them that length {longest} takes; give fewer segments, a smaller length "
-                "or a longer text"
+                f"--segments {self.segments}: length {longest} needs {longest - 1} preceding tokens, which only "
+                f"{tokens - longest + 1} of the text's {tokens} tokens have; give fewer segments, a smaller length or "
+                "a longer text"
             )
         return tokens
 
@@ -91,10 +91,10 @@ class LastToken:
 
 @dataclass(frozen=True)
 class Sliding:
-    """A window of ``length`` tokens that moves on by ``stride`` tokens, which are scored: 1 is that of Press et al.
-    (2022). ``fairseq-eval-lm --tokens-per-sample LENGTH --context-window LENGTH-STRIDE``.
+    """A window of ``length`` tokens that moves by ``stride`` tokens and scores these (stride 1: Press et al. 2022), as
+    ``fairseq-eval-lm --tokens-per-sample LENGTH --context-window LENGTH-STRIDE`` does.
 
-    Tokens that have no window's length before them are scored with all that they have, in one pass.
+    The first window scores all its tokens, in one pass.
     """
 
     stride: int
@@ -105,8 +105,8 @@ class Sliding:
         check_longest(tokens, lengths)
         if self.stride > min(lengths):
             raise InputError(
-                f"--stride {self.stride} is more than the length {min(lengths)}, so that tokens would be left out; "
-                f"give at most {min(lengths)}"
+                f"--stride {self.stride} is more than the length {min(lengths)}, which would skip tokens; give at most "
+                f"{min(lengths)}"
             )
         return tokens
 
@@ -135,7 +135,7 @@ def check_longest(tokens, lengths):
 
 
 def scored_tokens(windows):
-    """The index of every token that these windows score, in their order: (n,) int64."""
+    """The indices of the tokens that these windows score, in the order of the windows: (n,) int64."""
     stops, scored = windows[:, 1], windows[:, 2]
     ends = np.cumsum(scored)
     return np.arange(ends[-1]) - np.repeat(ends, scored) + np.repeat(stops, scored)

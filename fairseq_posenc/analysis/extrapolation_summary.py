@@ -14,9 +14,9 @@ def summary(cells, baseline):
     """A dictionary for each system, pattern and length, in the order of the cells.
 
     ``perplexity`` is the mean over seeds and ``deviation`` the sample standard deviation, None with one seed. ``p`` is
-    that of a paired two-sided t-test against ``baseline`` at the same length, under the pattern of its first cell; None
-    unless both have the same pairs, two or more. ``mark``: BETTER where the baseline is significantly better, WORSE
-    where it is worse, else empty.
+    the p-value of a paired two-sided t-test against ``baseline`` at the same length, under the pattern of the
+    baseline's first cell; None unless both have the same seeds, two or more. ``mark``: BETTER if the baseline is
+    significantly better, WORSE if it is significantly worse, else empty.
     """
     groups = defaultdict(dict)
     for cell in cells:
@@ -41,7 +41,7 @@ def summary(cells, baseline):
 
 
 def paired_test(values, reference):
-    """p and mark of {seed: perplexity} against the same of the baseline."""
+    """p and mark of {seed: perplexity} against the {seed: perplexity} of the baseline."""
     if values.keys() != reference.keys() or len(values) < 2:
         return {"p": None, "mark": ""}
     seeds = sorted(values)
@@ -54,12 +54,12 @@ def paired_test(values, reference):
 
 
 def t_test():
-    """scipy's paired t-test. Raises InputError where scipy is missing."""
+    """scipy's paired t-test. Raises InputError if scipy is missing."""
     try:
         from scipy.stats import ttest_rel
     except ModuleNotFoundError:
         raise InputError(
-            "several checkpoints of a name are compared by a t-test, which needs scipy; install it with: "
+            "systems with several checkpoints are compared by a t-test, which needs scipy; install it with: "
             "pip install 'fairseq-posenc[analysis]'"
         ) from None
     return ttest_rel

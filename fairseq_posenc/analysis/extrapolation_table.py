@@ -1,10 +1,10 @@
-"""The table of an extrapolation: a line a length, a column a system."""
+"""The table of an extrapolation: one line per length, one column per system."""
 
 from fairseq_posenc.tables import aligned, shown, t_test_marks
 
 
 def text_table(record):
-    """Perplexities of a record of ``extrapolate``, with deviations and marks where there are several seeds."""
+    """The perplexities in a record of ``extrapolate``, with deviations and marks if there are several seeds."""
     rows = record["summary"]
     patterns = {row["pattern"] for row in rows}
     systems = list(dict.fromkeys((row["name"], row["pattern"]) for row in rows))
@@ -15,15 +15,17 @@ def text_table(record):
         for length in sorted({row["length"] for row in rows})
     ]
     scored = record["cells"][0]["tokens"]
-    notes = [f"perplexity a token, {record['protocol']['name']}, {scored:,} tokens scored at every length"]
+    notes = [f"perplexity per token, {record['protocol']['name']}, {scored:,} tokens scored at every length"]
     if record["text"]["trimmed"]:
-        notes.append(f"the last {record['text']['trimmed']:,} tokens of the text left out: no multiple of the lengths")
+        notes.append(
+            f"without the last {record['text']['trimmed']:,} tokens of the text, which fill no piece of every length"
+        )
     if any(row["mark"] for row in rows):
         notes.append(t_test_marks(record["baseline"]))
     return "\n".join([*aligned([header, *lines], left=0), *notes])
 
 
 def perplexity(row):
-    """5.27, 5.27 ± 0.33, with the mark; "not finite" where a loss is not."""
+    """5.27 or 5.27 ± 0.33, with the mark; "not finite" if a loss is not finite."""
     value = "not finite" if row["perplexity"] is None else row["perplexity"]
     return shown(value, "{:.2f}", row["deviation"], row["mark"])

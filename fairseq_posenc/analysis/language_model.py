@@ -1,4 +1,4 @@
-"""Trained language models and binarised texts, as ``fairseq-eval-lm`` reads them."""
+"""Trained language models and binarised texts, read as in ``fairseq-eval-lm``."""
 
 import hashlib
 import os
@@ -22,18 +22,18 @@ from fairseq_posenc.models.checks import check_finite
 from fairseq_posenc.models.decoder import Decoder
 from fairseq_posenc.models.stack import self_attentions
 
-#: Stands for the pattern that a model was trained with.
+#: Name of the pattern that a model was trained with.
 TRAINED = "trained"
 PRECISIONS = {"fp32": torch.float32, "fp16": torch.float16, "bf16": torch.bfloat16}
 
 
 @dataclass(frozen=True)
 class Text:
-    """A split of a binarised text: all its sentences, one after the other, each with its end-of-sentence symbol.
+    """A split of a binarised text: all its sentences concatenated, each with its end-of-sentence symbol.
 
     Args:
         data: the folder with dict.txt; subset: the name of the split.
-        tokens: (N,) int64, what a model predicts.
+        tokens: (N,) int64, the tokens to predict.
         dictionary: fairseq's Dictionary.
     """
 
@@ -47,7 +47,7 @@ class Text:
 
     @property
     def inputs(self):
-        """(N,): what a model reads to predict each token, the token before; before the first, the end of a sentence."""
+        """(N,): the input for predicting each token: the previous token, for the first token the end of a sentence."""
         return torch.cat([self.tokens.new_tensor([self.dictionary.eos()]), self.tokens[:-1]])
 
     @property
@@ -56,9 +56,9 @@ class Text:
         return hashlib.sha256(self.tokens.numpy().tobytes()).hexdigest()
 
     def first(self, count):
-        """The first ``count`` tokens as a text. Raises InputError where there are fewer."""
+        """The first ``count`` tokens as a Text. Raises InputError if there are fewer."""
         if not 1 <= count <= len(self):
-            raise InputError(f"{count} tokens are asked for, but {self} has {len(self)}; give 1 to {len(self)}")
+            raise InputError(f"--tokens {count}: {self} has {len(self)} tokens; give 1 to {len(self)}")
         return Text(self.data, self.subset, self.tokens[:count], self.dictionary)
 
     def __str__(self):
@@ -66,27 +66,25 @@ class Text:
 
 
 def read_text(data, subset):
-    """The Text of a split of a folder that ``fairseq-preprocess --only-source`` wrote.
+    """The Text of a split in a folder written by ``fairseq-preprocess --only-source``.
 
-    Raises InputError where the folder, its dictionary or the split is missing, or the split is empty.
+    Raises InputError if the folder, its dictionary or the split is missing, or the split is empty.
     """
     folder = Path(utils.split_paths(str(data))[0])
     if not (folder / "dict.txt").is_file():
-        raise InputError(
-            f"{folder} has no dict.txt; give a folder that fairseq-preprocess --only-source wrote for the models"
-        )
+        raise InputError(f"{folder} has no dict.txt; give a folder that fairseq-preprocess --only-source wrote")
     dictionary = Dictionary.load(str(folder / "dict.txt"))
     sentences = data_utils.load_indexed_dataset(str(folder / subset), dictionary)
     if sentences is None or len(sentences) == 0:
         files = {name[: -len(".idx")] for name in os.listdir(folder) if name.endswith(".idx")}
-        there = ", ".join(sorted(files)) or "none"
-        raise InputError(f"{folder} has no text of the split {subset}; choose with --subset of those there: {there}")
+        existing = ", ".join(sorted(files)) or "none"
+        raise InputError(f"{folder} has no split {subset}; choose one of its splits with --subset: {existing}")
     tokens = torch.cat([sentences[index] for index in range(len(sentences))]).long()
     return Text(str(folder), subset, tokens, dictionary)
 
 
 def read_overrides(text):
-    """The dictionary in the value of ``--model-overrides``. Raises InputError where it is none."""
+    """The dictionary in the value of ``--model-overrides``. Raises InputError if it is not a dictionary."""
     try:
         return compat_settings.read_overrides(text)
     except compat_settings.OverridesError as error:
@@ -98,10 +96,10 @@ class LanguageModel:
     """A trained model, ready for evaluation.
 
     Args:
-        path: of its checkpoint; sha256: of that file.
-        model: fairseq's model, in evaluation mode and without gradients of its parameters.
+        path: of its checkpoint; sha256: of the checkpoint file.
+        model: fairseq's model, in evaluation mode, with parameters that take no gradients.
         settings: the model's part of the checkpoint's configuration, after overrides.
-        seed, training_length: of its training, the length in tokens a sample; None where the checkpoint does not say.
+        seed, training_length: of the training run, the length in tokens per sample; None if the checkpoint has none.
     """
 
     path: str
@@ -117,7 +115,7 @@ class LanguageModel:
 
     @property
     def is_ours(self):
-        """Whether it is a model of this package, with encodings and patterns, or one of stock fairseq."""
+        """Whether it is a model of this package, with encodings and patterns, rather than of stock fairseq."""
         return isinstance(self.decoder, Decoder)
 
     @property
@@ -132,11 +130,11 @@ class LanguageModel:
 
     @property
     def max_input(self):
-        """The most tokens that the model reads at once; None: no limit."""
+        """The largest number of tokens that the model reads at once; None: no limit."""
         return self.decoder.embed_positions.max_positions if self.is_ours else self.model.max_positions()
 
-    def facts(self, name):
-        """What results say about the checkpoint, one of the system ``name``."""
+    def describe(self, name):
+        """The entry of this checkpoint of the system ``name`` in results."""
         return {
             "name": name,
             "path": self.path,
@@ -150,21 +148,21 @@ class LanguageModel:
         """The self-attention of every layer, in order. Raises InputError for a model of stock fairseq."""
         if not self.is_ours:
             raise InputError(
-                f"{self.path} is a model of stock fairseq, which has no attention patterns and no access to scores; "
-                "read it as one of this package: --model-overrides \"{'arch': 'transformer_lm_ENCODING_SIZE'}\""
+                f"{self.path} is a model of stock fairseq, without attention patterns and access to attention scores; "
+                "load it as a model of this package: --model-overrides \"{'arch': 'transformer_lm_ENCODING_SIZE'}\""
             )
         return self_attentions(self.decoder)
 
     def pattern_of(self, name):
         """The pattern of that name, or None for a model of stock fairseq with full attention.
 
-        Raises InputError where there is no such pattern, or the model's encoding cannot take it.
+        Raises InputError if there is no such pattern, or the model's encoding does not support it.
         """
         name = self.trained_pattern if name == TRAINED else name
         if not self.is_ours and name == str(FULL):
             return None
         self.attentions()
-        # As the model itself would, were it built with --model-overrides "{'attention_pattern': name}".
+        # The same check as if the model were built with --model-overrides "{'attention_pattern': name}".
         settings = {**vars(self.settings), "attention_pattern": name, "position_encoding": self.encoding}
         try:
             return language_models.settle_pattern(Namespace(**settings))
@@ -172,24 +170,24 @@ class LanguageModel:
             raise InputError(f"{self.path}, pattern {name}: {error}") from None
 
     def pattern_names(self, names):
-        """What these patterns are called for this model, each once: "trained" stands for its own. See pattern_of."""
+        """The names of these patterns without duplicates, with "trained" replaced by the model's own pattern."""
         return list(dict.fromkeys(str(self.pattern_of(name) or FULL) for name in names))
 
     def use_pattern(self, name):
-        """Attend by this pattern from now on; see pattern_of."""
+        """Use this attention pattern from now on; see pattern_of."""
         pattern = self.pattern_of(name)
         if pattern is not None:
             for attention in self.attentions():
                 attention.use_pattern(pattern)
 
     def check_length(self, count, length):
-        """Raise InputError where ``count`` inputs, for the asked-for ``length``, are more than the model reads."""
+        """Raise InputError if ``count`` inputs, which ``length`` needs, are more than the model can read."""
         limit = self.max_input
         if limit is not None and count > limit:
             why = f"its encoding {self.encoding} has" if self.is_ours else "the model of stock fairseq has"
             raise InputError(
-                f"length {length} is beyond {self.path}: {why} {limit} positions; leave out longer lengths, or this "
-                "checkpoint"
+                f"length {length} is too long for {self.path}: {why} {limit} positions; leave out the longer lengths "
+                "or this checkpoint"
             )
 
 
@@ -197,12 +195,12 @@ def load_model(path, text, overrides=None, precision="fp32", device="cpu"):
     """The LanguageModel of a checkpoint for the dictionary of ``text``.
 
     Args:
-        overrides: dictionary, as ``--model-overrides`` of stock fairseq.
-        precision: of PRECISIONS.
+        overrides: dictionary, as in ``--model-overrides`` of stock fairseq.
+        precision: a key of PRECISIONS.
 
     Raises:
-        InputError: the file is missing or no checkpoint of a language model, a parameter is not finite, the
-            dictionary is another, or the task puts other tokens before or after the text.
+        InputError: the file is missing or not a checkpoint of a language model, a parameter is not finite, the
+            dictionary is a different one, or the task adds tokens before or after the text.
     """
     path = str(path)
     try:
@@ -228,11 +226,11 @@ def load_model(path, text, overrides=None, precision="fp32", device="cpu"):
 
 
 def read_state(path, overrides):
-    """fairseq's content of a checkpoint. Raises InputError for a file that lacks what fairseq-train writes."""
+    """The state in a checkpoint, as fairseq loads it. Raises InputError for a file that fairseq-train did not write."""
     try:
         return checkpoint_utils.load_checkpoint_to_cpu(path, overrides)
     except (KeyError, TypeError) as error:
-        raise InputError(f"{path} is no checkpoint that fairseq-train wrote ({error!r}); leave it out") from error
+        raise InputError(f"{path} is not a checkpoint of fairseq-train ({error!r}); leave it out") from error
 
 
 def file_sha256(path):
@@ -248,17 +246,17 @@ def check_state(path, state):
     """Raise InputError unless ``state`` holds a language model whose parameters are all finite."""
     parameters = state.get("model") if isinstance(state, dict) else None
     if not parameters or not any(name.startswith("decoder.") for name in parameters):
-        raise InputError(f"{path} holds no model with a decoder; give a checkpoint that fairseq-train wrote")
+        raise InputError(f"{path} holds no model with a decoder; give a checkpoint of fairseq-train")
     if any(name.startswith("encoder.") for name in parameters):
         raise InputError(f"{path} is an encoder-decoder; give a checkpoint of --task language_modeling")
     check_finite(parameters)
 
 
 def check_task(path, task):
-    """Raise InputError for tasks whose samples are not the text alone, each token predicted from those before."""
+    """Raise InputError for tasks that do not simply predict each token of the text from the previous ones."""
     for option, flag in (("add_bos_token", "--add-bos-token"), ("self_target", "--self-target")):
         if getattr(task, option, False):
-            raise InputError(f"{path} was trained with {flag}, which evaluation here does not follow; leave it out")
+            raise InputError(f"{path} was trained with {flag}, which this evaluation does not support; leave it out")
     if (getattr(task, "output_dictionary_size", -1) or -1) >= 0:
         raise InputError(
             f"{path} was trained with --output-dictionary-size {task.output_dictionary_size}: it does not predict all "

@@ -1,4 +1,4 @@
-"""The memory of tensors that are still alive, such as what autograd keeps for a backward pass."""
+"""The memory of tensors that are still alive, such as activations that autograd keeps for the backward pass."""
 
 import torch
 from torch.multiprocessing.reductions import StorageWeakRef
@@ -6,9 +6,9 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 
 class LiveMemory(TorchDispatchMode):
-    """While inside, follows the memory of all tensors that operations make, of ``least`` numbers or more.
+    """Context manager that tracks the memory of all tensors created inside it with at least ``least`` elements.
 
-    Unlike hooks of autograd it sees everything, also what other such hooks keep, and works on every device.
+    Unlike autograd's hooks it also sees tensors that other such hooks keep, and it works on every device.
     """
 
     def __init__(self, least=1):
@@ -25,7 +25,7 @@ class LiveMemory(TorchDispatchMode):
         return out
 
     def alive(self, without=()):
-        """The bytes of each storage that is still there, but for those of the tensors ``without``."""
-        left_out = {tensor.untyped_storage()._cdata for tensor in without}
-        found = self._seen.items()
-        return [size for cdata, (reference, size) in found if cdata not in left_out and not reference.expired()]
+        """The bytes of each storage that still exists, except the storages of the tensors in ``without``."""
+        excluded = {tensor.untyped_storage()._cdata for tensor in without}
+        seen = self._seen.items()
+        return [size for cdata, (reference, size) in seen if cdata not in excluded and not reference.expired()]

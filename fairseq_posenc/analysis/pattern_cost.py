@@ -14,31 +14,31 @@ from fairseq_posenc.models.stack import self_attentions
 
 
 def check_limit(workload, encoding, longest):
-    """Raise InputError where an encoding, with its default options, takes no text of ``longest`` tokens."""
+    """Raise InputError if an encoding with its default options cannot read a text of ``longest`` tokens."""
     stack = Stack(workload.dim, workload.heads, max_positions=longest, causal=True)
     limit = encoding_class(encoding)(stack).max_positions
     if limit is not None and limit < longest:
         raise InputError(
-            f"--lengths {longest}: {encoding} takes {limit} tokens by default; leave it out of --encodings, or give "
-            "shorter lengths"
+            f"--lengths {longest}: {encoding} reads at most {limit} tokens by default; leave it out of --encodings, or "
+            "give shorter lengths"
         )
 
 
 def cells_of(systems, lengths, longest_full):
-    """[(encoding, pattern, length)] of systems (encoding, pattern), full attention up to ``longest_full`` only."""
+    """[(encoding, pattern, length)] of systems (encoding, pattern); full attention only up to ``longest_full``."""
     return [
         (*system, length) for length in lengths for system in systems if system[1] != "full" or length <= longest_full
     ]
 
 
 def measure_times(workload, systems, lengths, longest_full, rounds):
-    """Seconds of one forward pass for every system and length, in turns.
+    """Seconds of one forward pass for every system and length, which take turns.
 
     Args:
         workload: a Patterns (workload.py).
         systems: list of (encoding, pattern).
-        longest_full: the pattern "full" is measured up to this length only.
-        rounds: measured rounds, after one to warm up.
+        longest_full: the pattern "full" is measured only up to this length.
+        rounds: measured rounds, after one warm-up round.
 
     Returns:
         list of {"encoding", "pattern", "length", "seconds": of the model, "attention_seconds": of all its attention},
@@ -58,9 +58,9 @@ def measure_times(workload, systems, lengths, longest_full, rounds):
 
     with workload.inference():
         runs = {cell: forward(*cell) for cell in cells_of(systems, lengths, longest_full)}
-        found = in_turns(runs, rounds, workload.device, "forward")
+        timings = in_turns(runs, rounds, workload.device, "forward")
     rows = []
-    for (encoding, pattern, length), of_rounds in found.items():
+    for (encoding, pattern, length), of_rounds in timings.items():
         whole, attention = map(list, zip(*of_rounds))
         medians = {"seconds": statistics.median(whole), "attention_seconds": statistics.median(attention)}
         all_rounds = {"rounds": whole, "attention_rounds": attention}
@@ -69,7 +69,7 @@ def measure_times(workload, systems, lengths, longest_full, rounds):
 
 
 def growth(rows):
-    """For every system with two lengths or more, how time grows with the length: time ~ length^exponent.
+    """How the time of every system with at least two lengths grows with the length: time ~ length^exponent.
 
     Returns:
         list of {"encoding", "pattern", "exponent": of the model's time, "attention_exponent", "speedup": {length: time
@@ -78,20 +78,20 @@ def growth(rows):
     systems = dict.fromkeys((row["encoding"], row["pattern"]) for row in rows)
     result = []
     for encoding, pattern in systems:
-        own = [row for row in rows if (row["encoding"], row["pattern"]) == (encoding, pattern)]
+        of_system = [row for row in rows if (row["encoding"], row["pattern"]) == (encoding, pattern)]
         full = {
             row["length"]: row["attention_seconds"]
             for row in rows
             if (row["encoding"], row["pattern"]) == (encoding, "full")
         }
         record = {"encoding": encoding, "pattern": pattern}
-        if len(own) > 1:
-            record["exponent"] = slope(own, "seconds")
-            record["attention_exponent"] = slope(own, "attention_seconds")
+        if len(of_system) > 1:
+            record["exponent"] = slope(of_system, "seconds")
+            record["attention_exponent"] = slope(of_system, "attention_seconds")
         if pattern != "full":
             record["speedup"] = {
                 str(row["length"]): full[row["length"]] / row["attention_seconds"]
-                for row in own
+                for row in of_system
                 if row["length"] in full
             }
         result.append(record)
@@ -99,7 +99,7 @@ def growth(rows):
 
 
 def slope(rows, name):
-    """Least squares of log time on log length."""
+    """The slope of log time over log length, by least squares."""
     logarithms = np.log([[row["length"], row[name]] for row in rows])
     return float(np.polyfit(*logarithms.T, deg=1)[0])
 
@@ -112,7 +112,7 @@ def _memory(workload, encoding, pattern, length):
 
 
 def measure_memory(workload, systems, lengths, longest_full):
-    """Peak bytes of one forward pass above the model, each in a process of its own.
+    """Peak bytes of one forward pass above the model, each in a separate process.
 
     Returns:
         list of {"encoding", "pattern", "length", "bytes"}.

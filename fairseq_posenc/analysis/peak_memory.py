@@ -1,4 +1,4 @@
-"""The most memory that something takes, measured in a process of its own."""
+"""Peak memory, measured in a separate process."""
 
 import multiprocessing
 import resource
@@ -10,16 +10,16 @@ import torch
 
 
 def in_own_process(function, *arguments):
-    """What ``function(*arguments)`` returns in a fresh process."""
+    """Call ``function(*arguments)`` in a fresh process and return its result."""
     with ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("spawn")) as pool:
         return pool.submit(function, *arguments).result()
 
 
 def peak_of_process():
-    """The most memory that this process has had so far, in bytes."""
+    """The peak memory of this process so far, in bytes."""
     status = Path("/proc/self/status")
     if status.exists():
-        # Unlike ru_maxrss, which on Linux starts with the peak of the parent.
+        # On Linux, ru_maxrss would start with the peak of the parent process.
         line = next(line for line in status.read_text().splitlines() if line.startswith("VmHWM:"))
         return 1024 * int(line.split()[1])
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
@@ -27,12 +27,12 @@ def peak_of_process():
 
 
 def peak_so_far(device):
-    """The most memory so far, in bytes: of this process on a CPU, of PyTorch's allocator on a GPU."""
+    """The peak memory so far, in bytes: of this process on a CPU, of PyTorch's allocator on a GPU."""
     return torch.cuda.max_memory_allocated() if device == "cuda" else peak_of_process()
 
 
 def peak_above(device, run):
-    """What ``run()`` adds at its peak to the memory that there is before; on a CPU, to the peak of before."""
+    """The peak of ``run()`` above the memory allocated before it (on a CPU: above the earlier peak), in bytes."""
     if device == "cuda":
         torch.cuda.reset_peak_memory_stats()
     before = torch.cuda.memory_allocated() if device == "cuda" else peak_of_process()

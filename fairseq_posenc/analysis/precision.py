@@ -1,4 +1,4 @@
-"""The precisions in which fairseq trains, by the names of its flags: --fp16, --bf16 and --amp."""
+"""The precisions of fairseq's training, named after its flags --fp16, --bf16 and --amp."""
 
 import re
 from contextlib import contextmanager, nullcontext, suppress
@@ -11,12 +11,12 @@ from fairseq_posenc.errors import InputError
 
 
 def in_precision(model, precision):
-    """``model`` with the parameters that fairseq gives it: half ones with fp16 and bf16, else those it has."""
+    """``model`` with parameters of the type that fairseq uses: half precision for fp16 and bf16, else unchanged."""
     return {"fp16": model.half, "bf16": model.bfloat16}.get(precision, lambda: model)()
 
 
 def autocasting(precision, device):
-    """Where ``precision`` is "amp", autocast: to fp16 on a GPU, as fairseq does, to bf16 on a CPU. Else nothing."""
+    """Autocast for "amp": to fp16 on a GPU, as fairseq does, and to bf16 on a CPU. Other precisions: do nothing."""
     if precision != "amp":
         return nullcontext()
     return torch.autocast(device, torch.float16 if device == "cuda" else torch.bfloat16)
@@ -25,8 +25,8 @@ def autocasting(precision, device):
 class Updates:
     """Adam on ``parameters`` in a precision.
 
-    fp16 and bf16 go through fairseq's own optimizer, which keeps a copy of the parameters in fp32; amp on a GPU through
-    PyTorch's scaler of the loss.
+    fp16 and bf16 use fairseq's own optimizer, which keeps a copy of the parameters in fp32; amp on a GPU uses PyTorch's
+    GradScaler.
     """
 
     def __init__(self, parameters, precision, device, lr=1e-4):
@@ -35,13 +35,13 @@ class Updates:
         if precision in ("fp16", "bf16"):
             trained = [parameter for parameter in parameters if parameter.requires_grad]
             self.half = FP16Optimizer.build_optimizer(_settings(precision, lr), trained)
-            self.half.zero_grad()  # which also tells it the scale of the first loss
+            self.half.zero_grad()  # it also initialises the loss scale
             return
         self.adam = torch.optim.Adam(parameters, lr=lr)
         self.scaler = torch.amp.GradScaler(device, enabled=precision == "amp" and device == "cuda")
 
     def __call__(self, loss):
-        """Backward pass, update, and gradients forgotten."""
+        """Backward pass, update, and gradients reset."""
         if self.half is None:
             self.scaler.scale(loss).backward()
             self.scaler.step(self.adam)
@@ -49,14 +49,14 @@ class Updates:
             self.adam.zero_grad()
             return
         self.half.backward(loss)
-        with suppress(OverflowError):  # the loss scale was too large; fairseq leaves such an update out
+        with suppress(OverflowError):  # the loss scale was too large; fairseq skips such an update
             self.half.clip_grad_norm(0.0)
             self.half.step()
         self.half.zero_grad()
 
 
 def _settings(precision, lr):
-    """The configuration of fairseq's Adam in half precision: its defaults, which are PyTorch's."""
+    """The configuration of fairseq's Adam in half precision: its defaults, which are also PyTorch's."""
     return OmegaConf.create(
         {
             "common": {
@@ -77,14 +77,14 @@ def _settings(precision, lr):
 
 @contextmanager
 def missing_kernels_in_one_line(precision):
-    """Turn PyTorch's error about an operation that it lacks in this precision into an InputError."""
+    """Turn PyTorch's error about an operation without a kernel for this precision into an InputError."""
     try:
         yield
     except (RuntimeError, NotImplementedError) as error:
-        found = re.search(r'"(\w+)" not implemented for \'(Half|BFloat16)\'', str(error))
-        if found is None:
+        match = re.search(r'"(\w+)" not implemented for \'(Half|BFloat16)\'', str(error))
+        if match is None:
             raise
         raise InputError(
-            f"--precision {precision}: PyTorch {torch.__version__} has no {found.group(1)} for {precision} on this "
+            f"--precision {precision}: PyTorch {torch.__version__} has no {match.group(1)} for {precision} on this "
             "device; give another --precision, or --device cuda"
         ) from None

@@ -1,4 +1,4 @@
-"""The file of a grid of measurements: finished cells, and what they belong to."""
+"""The file of a grid of measurements: the finished cells, their setting and their checkpoints."""
 
 import json
 from pathlib import Path
@@ -7,17 +7,17 @@ from fairseq_posenc.errors import InputError
 from fairseq_posenc.provenance import write_json
 from fairseq_posenc.results import new_result, read_result
 
-#: What may change from run to run: where the text lies, which its hash tells better.
-ELSEWHERE = ("data", "subset")
+#: Settings that may change from run to run: the location of the text, which is identified by its hash.
+MAY_DIFFER = ("data", "subset")
 
 
 class ResultsFile:
-    """A JSON file that is complete after every cell, so that an interrupted run loses no finished one.
+    """A JSON file that is written after every cell, so that an interrupted run loses no finished cell.
 
     Args:
-        path: of the file. It may hold cells of an earlier run under the same setting.
+        path: of the file. It may hold cells of an earlier run with the same setting.
         measurement: a Measurement (grid.py).
-        setting: dictionary; what must be equal for cells to be comparable.
+        setting: dictionary of the settings that all cells of the file share.
 
     Raises:
         InputError: the file holds something else, or cells of another setting.
@@ -25,35 +25,35 @@ class ResultsFile:
 
     def __init__(self, path, measurement, setting):
         self.path, self.measurement = Path(path), measurement
-        self.setting = json.loads(json.dumps(setting, default=str))  # as JSON gives it back
+        self.setting = json.loads(json.dumps(setting, default=str))  # the form in which it is read back
         self.saved, self.checkpoints, self.cells = {}, {}, {}
         if self.path.exists():
             self._read()
 
     def _read(self):
-        command, cure = self.measurement.command, "--json adds to a file that exists; choose another name"
+        command, cure = self.measurement.command, "--json adds to an existing file; choose another name"
         record = read_result(self.path, self.measurement.kinds, f"{command} adds to", cure)
         if "cells" not in record:
             raise InputError(f"--json {self.path} holds a result of --closed-form; choose another name")
         cells = record["cells"]
-        for part, wanted in self.setting.items():
-            # Older files say in every cell what all of them share.
-            self._compare(part, record.get(part, cells[0].get(part) if cells else wanted), wanted)
+        for part, current in self.setting.items():
+            # Older files repeat the shared settings in every cell.
+            self._compare(part, record.get(part, cells[0].get(part) if cells else current), current)
         self.saved = record
         self.checkpoints = {checkpoint["path"]: checkpoint for checkpoint in record["checkpoints"]}
         self.cells = {key(cell): cell for cell in cells}
 
-    def _compare(self, part, saved, wanted):
-        if isinstance(saved, dict) and isinstance(wanted, dict):
-            for name in {**wanted, **saved}:
-                if name not in ELSEWHERE:
-                    # Files of other commands than extrapolate did not say that no token is left out.
-                    absent = 0 if name == "trimmed" else None
-                    self._compare(f"{part}, {name}", saved.get(name, absent), wanted.get(name, absent))
-        elif saved != wanted:
+    def _compare(self, part, saved, current):
+        if isinstance(saved, dict) and isinstance(current, dict):
+            for name in {**current, **saved}:
+                if name not in MAY_DIFFER:
+                    # Older files of commands other than extrapolate have no "trimmed", because they used all tokens.
+                    default = 0 if name == "trimmed" else None
+                    self._compare(f"{part}, {name}", saved.get(name, default), current.get(name, default))
+        elif saved != current:
             raise InputError(
-                f"--json {self.path} holds results of another setting ({part}: {saved}, now {wanted}), not comparable "
-                "with these; choose another name, or give the options of that run"
+                f"--json {self.path} holds results of another setting ({part}: {saved}, now {current}), which cannot "
+                "be compared with these; choose another name, or repeat the options of that run"
             )
 
     def expect(self, checkpoints):
@@ -72,13 +72,13 @@ class ResultsFile:
         """The name of every checkpoint's system."""
         return [checkpoint["name"] for checkpoint in self.checkpoints.values()]
 
-    def place(self, path):
-        """Which checkpoint of its name this is: 0, 1, ..; those of equal place are pairs."""
+    def seed_index(self, path):
+        """The index of a checkpoint among those of its name: 0, 1, ..; equal indices are compared in pairs."""
         name = self.checkpoints[path]["name"]
         return [other for other, checkpoint in self.checkpoints.items() if checkpoint["name"] == name].index(path)
 
     def pairs(self):
-        """Whether a system has several seeds, so that there is something to test."""
+        """Whether there are several systems, at least one with several seeds, so that a t-test makes sense."""
         names = self.names()
         return len(set(names)) > 1 and max(map(names.count, names)) > 1
 
@@ -86,7 +86,7 @@ class ResultsFile:
         return key(cell) in self.cells
 
     def add(self, cell):
-        """Take a finished cell and write the file."""
+        """Add a finished cell and write the file."""
         self.cells[key(cell)] = cell
         self.save()
 
@@ -94,14 +94,14 @@ class ResultsFile:
         write_json(self.path, self.record())
 
     def record(self):
-        """All that the file holds."""
+        """The content of the file."""
         paths, patterns = list(self.checkpoints), list(dict.fromkeys(cell["pattern"] for cell in self.cells.values()))
         cells = sorted(
             self.cells.values(),
             key=lambda cell: (paths.index(cell["path"]), patterns.index(cell["pattern"]), cell["length"]),
         )
         for cell in cells:
-            cell["name"], cell["pair"] = self.checkpoints[cell["path"]]["name"], self.place(cell["path"])
+            cell["name"], cell["pair"] = self.checkpoints[cell["path"]]["name"], self.seed_index(cell["path"])
         fields = {**self.setting, "checkpoints": list(self.checkpoints.values())}
         fields |= {**self.measurement.fields(cells, self.saved), "cells": cells}
         return new_result(self.measurement.kind, fields)

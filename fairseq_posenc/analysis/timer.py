@@ -1,4 +1,4 @@
-"""The clock of all measurements of time."""
+"""Timing of functions and of attention."""
 
 import sys
 import time
@@ -8,39 +8,39 @@ from tqdm import tqdm
 
 
 def now(device):
-    """Seconds, once the device has done all that it was given."""
+    """The time in seconds, after the device has finished all queued work."""
     if device == "cuda":
         torch.cuda.synchronize()
     return time.perf_counter()
 
 
 def in_turns(runs, rounds, device, title=None):
-    """Time functions that take turns, round by round, as machines are noisy; one round before the others warms up.
+    """Time functions that take turns, round by round, because machines are noisy; after one warm-up round.
 
     Args:
         runs: {name: function without arguments}.
         title: of the progress bar; None: no bar.
 
     Returns:
-        {name: [(seconds, what the function returned), one a round]}.
+        {name: [(seconds, return value of the function), one per round]}.
     """
-    names, found = list(runs), {name: [] for name in runs}
+    names, timings = list(runs), {name: [] for name in runs}
     with tqdm(total=(rounds + 1) * len(names), desc=title, file=sys.stderr, disable=title is None) as progress:
         for number in range(rounds + 1):
-            # The order rotates, so that no one always follows the same other.
+            # The order rotates, so that no function always starts first.
             start = number % len(names)
             for name in names[start:] + names[:start]:
                 begin = now(device)
                 returned = runs[name]()
                 seconds = now(device) - begin
                 if number:
-                    found[name].append((seconds, returned))
+                    timings[name].append((seconds, returned))
                 progress.update()
-    return found
+    return timings
 
 
 class AttentionTimer:
-    """While inside, ``seconds`` grows by what each of these SelfAttentions takes between its projections."""
+    """Context manager that adds to ``seconds`` the time these SelfAttentions spend between their projections."""
 
     def __init__(self, attentions, device):
         self.attentions, self.device, self.seconds, self._begin = attentions, device, 0.0, None

@@ -1,8 +1,8 @@
-"""What is measured: untrained models of a size, and the batches that they read."""
+"""The workloads of measurements: untrained models of a size, and their input batches."""
 
 from argparse import Namespace
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Optional
 
 import torch
@@ -16,21 +16,25 @@ STOCK = "stock"
 
 @dataclass(frozen=True)
 class Workload:
-    """Models with a dictionary of so many words, on a device, in a precision (precision.py)."""
+    """Models with a vocabulary of ``vocab_size``, on a device, in a precision (precision.py)."""
 
-    words: int = 40_000
+    vocab_size: int = 40_000
     device: str = "cpu"
     precision: str = "fp32"
 
     def build(self, arch, flags):
         """The untrained model of an architecture, in evaluation mode."""
-        return in_precision(build_model(arch, *flags, words=self.words), self.precision).to(self.device)
+        return in_precision(build_model(arch, *flags, vocab_size=self.vocab_size), self.precision).to(self.device)
 
-    def random_words(self, sentences, length, count=1):
-        """``count`` times (sentences, length), without padding; the same ones at every call."""
+    def settings(self):
+        """The fields for JSON, where the vocabulary size is called ``words``."""
+        return {"words" if name == "vocab_size" else name: value for name, value in asdict(self).items()}
+
+    def random_tokens(self, sentences, length, count=1):
+        """``count`` tensors (sentences, length) of random tokens without padding, the same at every call."""
         generator = torch.Generator().manual_seed(0)
         shape = (sentences, length)
-        return [torch.randint(4, 4 + self.words, shape, generator=generator).to(self.device) for _ in range(count)]
+        return [torch.randint(4, 4 + self.vocab_size, shape, generator=generator).to(self.device) for _ in range(count)]
 
     def autocasting(self):
         return autocasting(self.precision, self.device)
@@ -56,18 +60,18 @@ class Translation(Workload):
 
     def model(self, system):
         arch = f"transformer_{self.size}" if system == STOCK else architecture(system, self.size)
-        # Tables of absolute positions have fairseq's default of 1024 rows, unless that is too few: generation
-        # takes one more than the length, for the end of the sentence.
+        # Tables of absolute positions have fairseq's default of 1024 rows, or more if needed: generation takes one
+        # position more than the length, for the end of the sentence.
         rows = max(1024, self.length + 1)
         flags = ["--share-all-embeddings", "--max-source-positions", rows, "--max-target-positions", rows]
         return self.build(arch, flags)
 
     def batch(self):
         """Source, previous output and target, (sentences, length) each."""
-        return self.random_words(self.sentences, self.length, count=3)
+        return self.random_tokens(self.sentences, self.length, count=3)
 
     def inputs(self):
-        """What the model is called with for a batch."""
+        """The arguments of the model for a batch."""
         source, previous, _ = self.batch()
         return source, None, previous
 
@@ -93,13 +97,13 @@ class LanguageModels(Translation):
 class Patterns(Workload):
     """One text of any length, on language models of these sizes, under an attention pattern."""
 
-    words: int = 1000
+    vocab_size: int = 1000
     layers: int = 2
     dim: int = 512
     heads: int = 8
 
     def model(self, encoding, pattern, longest):
-        """For texts of up to ``longest`` tokens."""
+        """The model of an encoding and a pattern for texts of up to ``longest`` tokens."""
         flags = {
             "--task": "language_modeling",
             "--attention-pattern": pattern,
@@ -110,11 +114,11 @@ class Patterns(Workload):
             "--tokens-per-sample": longest,
         }
         arch = architecture(encoding, "tiny", "transformer_lm")
-        return self.build(arch, [word for pair in flags.items() for word in pair])
+        return self.build(arch, [arg for pair in flags.items() for arg in pair])
 
     def text(self, length):
-        """(1, length)."""
-        return self.random_words(1, length)[0]
+        """Random tokens (1, length)."""
+        return self.random_tokens(1, length)[0]
 
 
 def stock_language_model_flags(size):
@@ -123,5 +127,5 @@ def stock_language_model_flags(size):
     LANGUAGE_MODEL_SIZES[size](settings)
     names = [f"decoder_{name}" for name in ("layers", "input_dim", "embed_dim", "ffn_embed_dim", "output_dim")]
     names += ["decoder_attention_heads", "dropout", "attention_dropout", "activation_fn"]
-    flags = [word for name in names for word in (f"--{name.replace('_', '-')}", getattr(settings, name))]
+    flags = [arg for name in names for arg in (f"--{name.replace('_', '-')}", getattr(settings, name))]
     return [*flags, "--decoder-normalize-before"]

@@ -1,7 +1,7 @@
-"""``fairseq-posenc COMMAND``: one module of this package a command.
+"""``fairseq-posenc COMMAND``: one module of this package per command.
 
-A command module offers ``add_arguments(parser)`` and ``run(args)``, which returns the exit
-status (or None for 0). Modules are imported only when their command runs, so that ``fairseq-posenc --help`` is instant.
+A command module has ``add_arguments(parser)`` and ``run(args)``, which returns the exit status (or None for 0).
+Modules are imported only when their command runs, so that ``fairseq-posenc --help`` is instant.
 """
 
 import argparse
@@ -14,46 +14,49 @@ from fairseq_posenc.errors import InputError
 
 COMMANDS = {
     "list": ("fairseq_posenc.cli.list_encodings", "list the positional encodings and their properties"),
-    "doctor": ("fairseq_posenc.cli.doctor", "check the installation; name what is missing and the cure"),
-    "average": ("fairseq_posenc.cli.average", "average checkpoints of one training"),
-    "score": ("fairseq_posenc.cli.score", "BLEU, chrF++, tokenised BLEU and paired significance of translations"),
-    "grain": ("fairseq_posenc.cli.grain", "the gap between systems as the n-gram grain of the score grows"),
+    "doctor": ("fairseq_posenc.cli.doctor", "check the installation; name what is missing and how to fix it"),
+    "average": ("fairseq_posenc.cli.average", "average checkpoints of one training run"),
+    "score": ("fairseq_posenc.cli.score", "score translations: BLEU, chrF++, tokenised BLEU and paired significance"),
+    "grain": ("fairseq_posenc.cli.grain", "the gap between systems as the n-grams of the score get longer"),
     "lengths": ("fairseq_posenc.cli.lengths", "BLEU and chrF++ by the length of the source sentence"),
-    "extrapolate": ("fairseq_posenc.cli.extrapolate", "perplexity of language models by the length of text they read"),
-    "resolution": ("fairseq_posenc.cli.resolution", "how well attention tells distances apart"),
+    "extrapolate": ("fairseq_posenc.cli.extrapolate", "perplexity of language models by context length"),
+    "resolution": ("fairseq_posenc.cli.resolution", "attention resolution: how well attention tells distances apart"),
     "receptive-field": (
         "fairseq_posenc.cli.receptive_field",
-        "which tokens predictions depend on, and biases with fits",
+        "which tokens predictions depend on, and biases with their fits",
     ),
-    "bench": ("fairseq_posenc.cli.bench", "speed and memory of encodings relative to stock fairseq, or of patterns"),
+    "bench": (
+        "fairseq_posenc.cli.bench",
+        "speed and memory of encodings relative to stock fairseq, or of attention patterns",
+    ),
     "gpu-check": ("fairseq_posenc.cli.gpu_check", "what to run first on a GPU: parity with the CPU, kernels, speed"),
     "plot": ("fairseq_posenc.cli.plot", "figures of saved results: PNG, PDF, and TSV with the numbers"),
-    "draw": ("fairseq_posenc.cli.draw", "figures of what encodings do at every distance"),
+    "draw": ("fairseq_posenc.cli.draw", "figures of encodings as functions of distance"),
 }
 
 
-def renamed(argv):
-    """The words of a command that had another name, which is told."""
+def without_old_names(argv):
+    """Translate the old command ``bench-patterns`` into today's argv, with a note on stderr."""
     if argv[:1] != ["bench-patterns"]:
         return argv
     print("fairseq-posenc bench-patterns: the new name is: fairseq-posenc bench --patterns", file=sys.stderr)
-    # Its measure "time" is now "forward", as that of other models.
-    measures = {number + 1 for number, word in enumerate(argv) if word == "--measure"}
-    words = [
-        word.replace("time", "forward") if number in measures or word.startswith("--measure=") else word
-        for number, word in enumerate(argv)
+    # Its measure "time" is now called "forward", as for other models.
+    measures = {index + 1 for index, arg in enumerate(argv) if arg == "--measure"}
+    rest = [
+        arg.replace("time", "forward") if index in measures or arg.startswith("--measure=") else arg
+        for index, arg in enumerate(argv)
     ][1:]
-    patterns = any(word == "--patterns" or word.startswith("--patterns=") for word in words)
-    return ["bench", *([] if patterns else ["--patterns"]), *words]
+    has_patterns = any(arg == "--patterns" or arg.startswith("--patterns=") for arg in rest)
+    return ["bench", *([] if has_patterns else ["--patterns"]), *rest]
 
 
 def main(argv=None):
     """Run one command; return its exit status (2 for bad input, printed as one line)."""
-    argv = renamed(sys.argv[1:] if argv is None else argv)
+    argv = without_old_names(sys.argv[1:] if argv is None else argv)
     parser = argparse.ArgumentParser(prog="fairseq-posenc", description="Positional encodings for fairseq.")
     parser.add_argument("--version", action="version", version=f"fairseq-posenc {__version__}")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
-    chosen = next((word for word in argv if not word.startswith("-")), None)
+    chosen = next((arg for arg in argv if not arg.startswith("-")), None)
     for name, (module_name, summary) in COMMANDS.items():
         command = commands.add_parser(name, help=summary, description=summary)
         if name == chosen:
@@ -68,7 +71,7 @@ def main(argv=None):
         sys.stdout.flush()
         return status
     except BrokenPipeError:
-        # Who reads, such as head, has had enough; nothing may be left for Python to write at its end.
+        # The reader of the pipe, such as head, has closed it; Python must not try to flush to it at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     except InputError as error:

@@ -1,6 +1,6 @@
-"""Average checkpoints of one training into a checkpoint for fairseq-generate.
+"""Average checkpoints of one training run into a checkpoint for fairseq-generate.
 
-Options are named as in fairseq's own script. The average cannot be trained on: it has no optimizer state.
+Options have the names of fairseq's own script. Training cannot continue from the average: it has no optimizer state.
 """
 
 import os
@@ -11,16 +11,24 @@ from fairseq_posenc.errors import InputError
 
 def add_arguments(parser):
     parser.add_argument(
-        "--inputs", nargs="+", required=True, metavar="PATH", help="checkpoint files, or one folder of a training"
+        "--inputs", nargs="+", required=True, metavar="PATH", help="checkpoint files, or the --save-dir of one run"
     )
-    parser.add_argument("--output", required=True, metavar="FILE", help="where the average is written")
+    parser.add_argument("--output", required=True, metavar="FILE", help="file for the averaged checkpoint")
     number = parser.add_mutually_exclusive_group()
-    number.add_argument("--num-epoch-checkpoints", type=int, metavar="N", help="the folder's last N epochs")
     number.add_argument(
-        "--num-update-checkpoints", type=int, metavar="N", help="the folder's last N of --save-interval-updates"
+        "--num-epoch-checkpoints", type=int, metavar="N", help="average the last N epochs in the folder"
+    )
+    number.add_argument(
+        "--num-update-checkpoints",
+        type=int,
+        metavar="N",
+        help="average the last N checkpoints of --save-interval-updates in the folder",
     )
     parser.add_argument(
-        "--checkpoint-upper-bound", type=int, metavar="N", help="with either: take nothing after this epoch or update"
+        "--checkpoint-upper-bound",
+        type=int,
+        metavar="N",
+        help="with either of these: ignore checkpoints after this epoch or update",
     )
 
 
@@ -31,7 +39,7 @@ def run(args):
     if len(os.fsencode(f"{output.name}.partial")) > 255:
         raise InputError(f"--output {output}: the name is longer than the 255 bytes of a file name; shorten it")
     if output.exists() and not output.is_file():
-        raise InputError(f"--output {output} is no ordinary file; give the name of one")
+        raise InputError(f"--output {output} is not a regular file; choose another name")
     by_number = args.num_epoch_checkpoints is not None or args.num_update_checkpoints is not None
     if by_number and not (len(args.inputs) == 1 and Path(args.inputs[0]).is_dir()):
         raise InputError(f"--inputs {' '.join(args.inputs)}: --num-*-checkpoints takes one folder; name the --save-dir")
@@ -50,7 +58,7 @@ def run(args):
     average = average_checkpoints(paths)
     partial = output.with_name(output.name + ".partial")
     try:
-        # PyTorch's own writer tells a full disk in many lines, and keeps what it has written.
+        # Given a path, PyTorch reports a full disk in many lines and leaves a partial file behind.
         with open(partial, "wb") as file:
             torch.save(average, file)
         os.replace(partial, output)

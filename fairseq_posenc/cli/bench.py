@@ -1,16 +1,17 @@
-"""Speed and memory: of the encodings relative to stock fairseq's sinusoidal Transformer, or of attention patterns.
+"""Speed and memory of encodings relative to stock fairseq's sinusoidal Transformer, or of attention patterns.
 
---measure names what is measured: "training" (one update), "generation" (beam search), "forward" (the forward pass of
-one fixed batch, ten times: Figure 2 of the PosNet paper), "memory" (the peak of two updates in a process of its own:
-the process's memory on a CPU, PyTorch's on a GPU; Table 3 of the paper). Of language models: all but generation.
+--measure chooses the measurements: "training" (one update), "generation" (beam search), "forward" (ten forward passes
+of one fixed batch, Figure 2 of the PosNet paper), "memory" (peak memory of two updates in a separate process: of the
+process on a CPU, of PyTorch on a GPU; Table 3 of the paper). Language models have all of these except generation.
 
-Systems take turns in one run; times are medians and quartiles over the rounds, and the ratio is the median over rounds
-of the ratio to stock in the same round. --precision fp16 and bf16 train as fairseq does, with a copy of the parameters
-in fp32; amp autocasts all measures.
+Systems take turns in one run. Times are medians and quartiles over the rounds; the ratio is the median over rounds of
+the ratio to stock fairseq in the same round. --precision fp16 and bf16 train as fairseq does, with a copy of the
+parameters in fp32; amp autocasts all measurements.
 
-With --patterns an untrained language model reads one text of each of --lengths, at inference. "forward" is then one
-pass, of the whole model and of its attention alone, all between the projections; "memory" the peak above the model.
-How they grow, and how they compare to full attention, is printed too: an exponent of 1 means linear in the length.
+With --patterns, an untrained language model reads one text of each of --lengths, at inference. "forward" is then one
+forward pass, timed for the whole model and for attention alone (between the projections); "memory" is the peak above
+the model's own memory. The output also shows how time grows with the length (an exponent of 1 is linear) and the
+speed-up over full attention.
 
   fairseq-posenc bench --measure forward,memory --encodings sinusoidal,shaw,t5 --json cost.json
   fairseq-posenc plot cost.json --output figure2
@@ -32,9 +33,9 @@ from fairseq_posenc.tables import aligned
 
 MEASURES = ("training", "generation", "forward", "memory")
 TASKS = ("translation", "language_modeling")
-#: Options that one way of measuring has, with their defaults; the other one refuses them.
-OF_SYSTEMS = {"task": "translation", "size": None, "length": 32, "sentences": 32, "beam": None}
-#: The largest numbers; beyond them no machine measures anything.
+#: Options without --patterns, with their defaults; they are an error with --patterns.
+SYSTEM_DEFAULTS = {"task": "translation", "size": None, "length": 32, "sentences": 32, "beam": None}
+#: Upper limits of options; larger values fit no machine.
 MOST = {"vocabulary": 10_000_000, "length": 1_000_000, "sentences": 1_000_000, "beam": 1000, "rounds": 10_000}
 
 
@@ -42,48 +43,66 @@ def add_arguments(parser):
     parser.add_argument(
         "--measure",
         type=words,
-        metavar="WHAT,WHAT",
-        help=f"of {', '.join(MEASURES)} (default: training, generation of translations, memory; of patterns: forward)",
+        metavar="MEASURE,MEASURE",
+        help=f"any of {', '.join(MEASURES)} (default: all but forward; with --patterns: forward)",
     )
-    parser.add_argument("--encodings", type=words, metavar="NAME,NAME", help="which (default: all; of patterns: none)")
-    parser.add_argument("--vocabulary", type=int, help="words (default: 40000, the papers'; of patterns: 1000)")
-    parser.add_argument("--rounds", type=int, help="measured rounds, after one to warm up (default: 7; of patterns: 5)")
+    parser.add_argument(
+        "--encodings",
+        type=words,
+        metavar="NAME,NAME",
+        help='encodings to measure (default: all; with --patterns: the encoding "none")',
+    )
+    parser.add_argument(
+        "--vocabulary",
+        type=int,
+        metavar="N",
+        help="vocabulary size (default: 40000, as in the papers; with --patterns: 1000)",
+    )
+    parser.add_argument(
+        "--rounds",
+        type=int,
+        metavar="N",
+        help="measured rounds, after one warm-up round (default: 7; with --patterns: 5)",
+    )
     add_device_arguments(parser)
-    parser.add_argument("--json", type=Path, metavar="OUT", help="also write all numbers to this file")
+    parser.add_argument("--json", type=Path, metavar="OUT", help="also write the results to this file")
     systems = parser.add_argument_group("encodings relative to stock fairseq")
     systems.add_argument("--task", choices=TASKS, help="default: translation")
-    systems.add_argument("--size", help="architecture size (default: wmt_en_de; of language models: base)")
-    systems.add_argument("--length", type=int, help="tokens a sentence (default: 32)")
-    systems.add_argument("--sentences", type=int, help="sentences a batch (default: 32)")
-    systems.add_argument("--beam", type=int, help="beam size of generation (default: 4)")
-    of_patterns = parser.add_argument_group("attention patterns by length")
-    of_patterns.add_argument(
+    systems.add_argument("--size", help="architecture size (default: wmt_en_de; for language models: base)")
+    systems.add_argument("--length", type=int, metavar="N", help="tokens per sentence (default: 32)")
+    systems.add_argument("--sentences", type=int, metavar="N", help="sentences per batch (default: 32)")
+    systems.add_argument("--beam", type=int, metavar="N", help="beam size of generation (default: 4)")
+    pattern_group = parser.add_argument_group("attention patterns by length")
+    pattern_group.add_argument(
         "--patterns",
         type=words,
         nargs="?",
         const=patterns.PATTERNS,
         metavar="PATTERN,PATTERN",
-        help=f"measure these: full, window:W, blockwise:L (without a value: {','.join(patterns.PATTERNS)})",
+        help=f"measure attention patterns: full, window:W, blockwise:L (default value: {','.join(patterns.PATTERNS)})",
     )
-    of_patterns.add_argument(
-        "--lengths", type=numbers, metavar="N,N", help="tokens of the text (default: 1024, 2048, .. 32768)"
+    pattern_group.add_argument(
+        "--lengths", type=numbers, metavar="N,N", help="text lengths in tokens (default: 1024, 2048, .. 32768)"
     )
-    of_patterns.add_argument(
-        "--longest-full", type=int, metavar="N", help="leave out full attention beyond (default: 8192)"
+    pattern_group.add_argument(
+        "--longest-full", type=int, metavar="N", help="skip full attention for longer texts (default: 8192)"
     )
     for name, meaning in (("layers", "layers"), ("dim", "model dimension"), ("heads", "attention heads")):
         default = patterns.DEFAULTS[name]
-        of_patterns.add_argument(f"--{name}", type=int, help=f"{meaning} (default: {default})")
+        pattern_group.add_argument(f"--{name}", type=int, metavar="N", help=f"{meaning} (default: {default})")
 
 
 def run(args):
-    others, other_way = (OF_SYSTEMS, "without") if args.patterns else (patterns.DEFAULTS, "with")
-    own = patterns.DEFAULTS if args.patterns else OF_SYSTEMS
-    for name in others.keys() - own.keys():
+    defaults, refused, needs = (
+        (patterns.DEFAULTS, SYSTEM_DEFAULTS, "without")
+        if args.patterns
+        else (SYSTEM_DEFAULTS, patterns.DEFAULTS, "with")
+    )
+    for name in refused.keys() - defaults.keys():
         if getattr(args, name) is not None:
             option = f"--{name.replace('_', '-')}"
-            raise InputError(f"{option} is for measurements {other_way} --patterns; leave one of the two out")
-    for name, default in own.items():
+            raise InputError(f"{option} is for measurements {needs} --patterns; leave one of the two out")
+    for name, default in defaults.items():
         if getattr(args, name) is None:
             setattr(args, name, default)
     if args.json:
@@ -98,15 +117,15 @@ def run_systems(args):
     """Measure encodings relative to stock fairseq."""
     translates = args.task == "translation"
     measures = [name for name in MEASURES if translates or name != "generation"]
-    asked = args.measure or [name for name in measures if name != "forward"]
-    for measure in asked:
+    requested = args.measure or [name for name in measures if name != "forward"]
+    for measure in requested:
         if measure not in measures:
             raise InputError(f"--measure must be of {', '.join(measures)} for --task {args.task}, but is {measure}")
-    generates = "generation" in asked
+    generates = "generation" in requested
     if args.beam is None:
         args.beam = 4 if generates else None
     elif not generates:
-        raise InputError(f"--beam {args.beam} is for --measure generation, but --measure is {','.join(asked)}")
+        raise InputError(f"--beam {args.beam} is for --measure generation, but --measure is {','.join(requested)}")
     encodings = [encoding_class(name).name for name in args.encodings or encoding_names()]
     args.vocabulary = 40_000 if args.vocabulary is None else args.vocabulary
     args.rounds = 7 if args.rounds is None else args.rounds
@@ -126,14 +145,14 @@ def run_systems(args):
 
     kind = Translation if translates else LanguageModels
     size = args.size or kind.size
-    # wiki103 has no output for a plain loss: its softmax is adaptive.
+    # wiki103 has an adaptive softmax, so there are no logits for a plain cross-entropy.
     sizes = transformer.SIZES if translates else [name for name in language_model.SIZES if name != "wiki103"]
     if size not in sizes:
         raise InputError(f"--size must be one of {', '.join(sizes)}, but is {size}")
     check_device(args.device)
 
     workload = kind(
-        words=args.vocabulary,
+        vocab_size=args.vocabulary,
         device=args.device,
         precision=args.precision,
         size=size,
@@ -145,19 +164,20 @@ def run_systems(args):
     runs = {"training": cost.TrainingStep, "generation": cost.Generation, "forward": cost.Forward}
     times = {}
     with missing_kernels_in_one_line(args.precision):
-        memory = cost.compare_memory(workload, encodings) if "memory" in asked else None
+        memory = cost.compare_memory(workload, encodings) if "memory" in requested else None
         for measure in measures:
-            if measure in runs and measure in asked:
+            if measure in runs and measure in requested:
                 times[measure] = cost.compare_times(workload, encodings, runs[measure], args.rounds)
     print(table([STOCK, *encodings], times, memory))
     if args.json:
-        settings = {"task": args.task, **vars(workload), "threads": torch.get_num_threads(), "rounds": args.rounds}
+        settings = {"task": args.task, **workload.settings(), "threads": torch.get_num_threads()}
+        settings["rounds"] = args.rounds
         memory = {} if memory is None else {"peak_memory_bytes": memory}
         write_result(args.json, "cost", {"workload": settings, **times, **memory})
 
 
 def table(systems, times, memory):
-    """One line a system: tokens per second and relative time of each measure, then peak memory."""
+    """One line per system: tokens per second and relative time of each measure, then peak memory."""
     header = ["system"] + [title for measure in times for title in (f"{measure} tok/s", "time")]
     rows = [header if memory is None else [*header, "memory", ""]]
     for name in systems:

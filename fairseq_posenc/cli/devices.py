@@ -1,4 +1,4 @@
-"""Where commands measure, and in which precision."""
+"""The options --device and --precision of measurements."""
 
 from fairseq_posenc.errors import InputError
 
@@ -17,8 +17,8 @@ def add_device_arguments(parser):
 
 
 def check_device(device):
-    """Raise InputError where PyTorch does not have this device."""
+    """Raise InputError if PyTorch does not have this device."""
     import torch
 
     if device == "cuda" and not torch.cuda.is_available():
-        raise InputError("--device cuda: PyTorch sees no GPU; leave it out to measure on the CPU")
+        raise InputError("--device cuda: PyTorch sees no GPU; leave the option out to measure on the CPU")

@@ -1,6 +1,6 @@
-"""Check the installation: versions, the start-up hook, the patches in force, fairseq's compiled parts and the plugin.
+"""Check the installation: versions, the start-up hook, the active patches, fairseq's compiled parts and the plugin.
 
-Names each thing that is missing, with the cure. Exit status: 0 when nothing that is needed is missing, else 1.
+Names each missing part and how to fix it. Exit status: 1 if a required part is missing, else 0.
 """
 
 import importlib
@@ -32,18 +32,18 @@ OPTIONAL = {
     "pytest": "for the tests: pip install 'fairseq-posenc[test]'",
 }
 COMPILED = ("fairseq.data.data_utils_fast", "fairseq.data.token_block_utils_fast", "fairseq.libbleu")
-# The source release of fairseq 0.12.2 has the source of neither.
+# The source release of fairseq 0.12.2 contains the source of neither.
 OPTIONAL_COMPILED = {
     "fairseq.libnat": "for insertion and Levenshtein Transformers: python scripts/build_extensions.py",
     "fairseq.libbase": (
-        "for BASE layers; its source is in no release of fairseq: git clone --branch v0.12.2 "
+        "for BASE layers; no release of fairseq contains its source: git clone --branch v0.12.2 "
         "https://github.com/facebookresearch/fairseq CHECKOUT && python scripts/build_extensions.py CHECKOUT"
     ),
 }
 COMMANDS = ("train", "generate", "interactive", "eval_lm", "validate", "preprocess", "score", "hydra_train")
 REBUILD = "install a C++ compiler, then: pip install --no-deps --force-reinstall fairseq==0.12.2"
 
-# In a process of its own, as a user's command would meet it.
+# Run in a separate process, as in a user's command.
 LOAD_PLUGIN = "import argparse, fairseq.utils as u; u.import_user_module(argparse.Namespace(user_dir='fairseq_posenc'))"
 
 
@@ -54,7 +54,7 @@ def add_arguments(parser):
 
 
 def run(args):
-    """Print the findings; return 1 if something needed is missing."""
+    """Print the findings; return 1 if a required part is missing."""
     logging.disable(logging.WARNING)  # fairseq logs while it is imported
     findings = examine()
     if args.json:
@@ -66,7 +66,7 @@ def run(args):
 
 
 def examine():
-    """Return all findings as a dictionary; ``missing`` lists what is needed and not there, each with its cure."""
+    """Return all findings as a dictionary; ``missing`` lists required parts that are absent, each with its cure."""
     versions = {"python": platform.python_version()}
     missing = []
     for name, cure in NEEDED.items():
@@ -78,7 +78,7 @@ def examine():
     errors = {name: import_error(name) for name in ("torch", "fairseq", *COMPILED)}
     for name, error in errors.items():
         if error is None or (name in COMPILED and errors["fairseq"] is not None):
-            continue  # what fails only because fairseq fails is no finding of its own
+            continue  # it fails only because fairseq cannot be imported, which is reported already
         if name in COMPILED:
             missing.append({"what": name, "why": error, "cure": REBUILD})
         elif versions[name] is not None:
@@ -114,7 +114,7 @@ def installed_version(name):
 
 
 def hook_is_active(missing):
-    """Tell whether the start-up hook is installed; add it to ``missing`` where it should be and is not."""
+    """Tell whether the start-up hook is active; if not, add it to ``missing``."""
     from fairseq_compat import boot
 
     if not boot.enabled():
@@ -135,7 +135,7 @@ def import_error(name):
 
 
 def patch_states():
-    """Return the patches with their states, once every module they concern has had its chance to be imported."""
+    """Return the patches with their states, after importing the commands whose modules they patch."""
     import fairseq_compat
 
     for command in COMMANDS:
@@ -165,15 +165,15 @@ def describe(findings, quiet=False):
     """Yield the lines of the report."""
     if not quiet:
         yield "Versions"
-        for name, found in findings["versions"].items():
-            yield f"  {name:<16}{found or 'not installed' + (f' ({OPTIONAL[name]})' if name in OPTIONAL else '')}"
+        for name, installed in findings["versions"].items():
+            yield f"  {name:<16}{installed or 'not installed' + (f' ({OPTIONAL[name]})' if name in OPTIONAL else '')}"
         gpu = findings["cuda"]
         yield f"  {'cuda':<16}{gpu['version'] + ' ' + (', '.join(gpu['devices']) or 'no device') if gpu else 'none'}"
         yield f"Start-up hook     {'active' if findings['hook_active'] else 'NOT active'}"
         yield "Patches"
         for patch in findings["patches"]:
             yield f"  {patch['name']:<28}{patch['state']:<12} since {patch['since']}"
-            yield f"  {'':<28}cures {patch['fault']}"
+            yield f"  {'':<28}fixes {patch['fault']}"
         yield "Compiled parts of fairseq"
         for name, works in findings["compiled"].items():
             yield f"  {name:<36}{'works' if works else 'MISSING'}"

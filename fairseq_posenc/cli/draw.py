@@ -1,10 +1,10 @@
-"""Draw what encodings do at every distance, read from the encodings themselves: STEM.png, STEM.pdf, STEM.tsv.
+"""Draw encodings as functions of distance: STEM.png, STEM.pdf, and the numbers in STEM.tsv.
 
-For encodings of the scores: the bias, or the score of a query and a key of ones relative to that at distance 0. For
-encodings of embeddings or values: how the cosine of a vector at position 0 and the same at position n falls. One line a
-head where heads differ; encoder (both directions) and decoder (the past).
+Encodings that change attention scores: the bias, or the score of a query and a key of ones divided by their score at
+distance 0. Encodings that change embeddings or values: the cosine between a vector at position 0 and the same vector
+at position n. One line per head if heads differ; encoder (both directions) and decoder (the past).
 
-Encodings have their default options and initial weights; with --checkpoint those of a trained model.
+Encodings have default options and initial weights, or those of a trained model with --checkpoint.
 
   fairseq-posenc draw alibi t5 --heads 8 --output biases
   fairseq-posenc draw --checkpoint checkpoint_best.pt --output trained
@@ -13,23 +13,23 @@ Encodings have their default options and initial weights; with --checkpoint thos
 from fairseq_posenc.encodings import encoding_class, encoding_names
 from fairseq_posenc.errors import InputError
 
-#: More takes many GiB of memory, or lines that nobody can tell apart.
+#: Larger values need many GiB of memory, or draw lines that nobody can tell apart.
 MOST = {"heads": 256, "distance": 100_000}
 
 
 def add_arguments(parser):
-    parser.add_argument("names", nargs="*", metavar="NAME", help="encodings")
+    parser.add_argument("names", nargs="*", metavar="NAME", help="encodings to draw")
     parser.add_argument("--heads", type=int, metavar="H", help="attention heads (default: 8)")
     parser.add_argument("--distance", type=int, default=64, metavar="N", help="largest distance (default: %(default)s)")
-    parser.add_argument("--checkpoint", metavar="FILE", help="draw the encodings of this model instead")
+    parser.add_argument("--checkpoint", metavar="FILE", help="draw the encodings of this trained model")
     parser.add_argument("--layer", type=int, metavar="K", help="layer of the checkpoint (default: 1)")
-    parser.add_argument("--output", required=True, metavar="STEM", help="where to write, without an ending")
+    parser.add_argument("--output", required=True, metavar="STEM", help="output files without their extension")
 
 
 def run(args):
     names = [encoding_class(name).name for name in dict.fromkeys(args.names)]
     check(args, names)
-    # PyTorch takes seconds to import; and without matplotlib there is help all the same.
+    # Imported here because PyTorch takes seconds to import, and --help must work without matplotlib.
     from fairseq_posenc.analysis import by_distance
     from fairseq_posenc.plots.encoding import draw, rows_of
     from fairseq_posenc.plots.save import check_stem, save_figure
@@ -52,10 +52,10 @@ def run(args):
 def check(args, names):
     """Raise InputError for options that do not go together, or numbers out of range."""
     if args.checkpoint and (names or args.heads is not None):
-        given = " ".join(names) or f"--heads {args.heads}"
-        raise InputError(f"--checkpoint says which encodings and how many heads there are; leave out {given}")
+        surplus = " ".join(names) or f"--heads {args.heads}"
+        raise InputError(f"--checkpoint sets the encodings and the number of heads; leave out {surplus}")
     if not args.checkpoint and args.layer is not None:
-        raise InputError(f"--layer {args.layer} needs --checkpoint: before training, all layers are alike")
+        raise InputError(f"--layer {args.layer} needs --checkpoint: all layers of an untrained model are alike")
     if not args.checkpoint and not names:
         raise InputError(f"give encodings, or --checkpoint; known encodings: {', '.join(encoding_names())}")
     for option in ("heads", "distance"):

@@ -1,17 +1,17 @@
-"""Perplexity of language models by the length of text that they read, by the protocols of the papers.
+"""Perplexity of language models by context length, with the protocols of the papers.
 
---protocol pieces       the text in non-overlapping pieces of each length (Sun et al. 2023); all tokens count
-           last-token   --segments segments, the same last tokens at every length, which alone count (Chi et al. 2023,
-                        section 3.4); a length counts the last token too
-           sliding      a window of each length that moves by --stride tokens, which count (--stride 1: Press et al.
-                        2022)
-           by-position  pieces, with the perplexity by the position in the piece
+--protocol pieces       cut the text into non-overlapping pieces of each length and score all tokens (Sun et al. 2023)
+           last-token   score only the last token of --segments segments, the same tokens at every length; the length
+                        includes the last token (Chi et al. 2023, section 3.4)
+           sliding      move a window of each length by --stride tokens and score these (--stride 1: Press et al. 2022)
+           by-position  as pieces, with the perplexity at each position in the piece
 
-Every length scores the same tokens, which is checked. Checkpoints of one name are seeds of one system: the table has
-mean and standard deviation, and marks where a paired two-sided t-test (5 %) finds the baseline better (†) or worse (*).
+Every length scores the same tokens; the command checks this. Checkpoints with the same name are seeds of one system:
+the table shows mean and standard deviation, and a paired two-sided t-test at 5 % marks lengths at which the baseline is
+better (†) or worse (*).
 
-Results are written to --json whenever a cell is finished. The same call again does what is left; a call with other
-checkpoints, patterns or lengths adds to it.
+Every finished measurement is written to --json at once. Repeat the command to continue an interrupted run; run it with
+other checkpoints, patterns or lengths to add them to the file.
 
   fairseq-posenc extrapolate data-bin/books --path checkpoints/xpos/checkpoint_best.pt \\
       checkpoints/alibi/checkpoint_best.pt --names xpos alibi --lengths 256,512,1024,2048 \\
@@ -22,8 +22,8 @@ checkpoints, patterns or lengths adds to it.
 from fairseq_posenc.cli.language_models import add_model_arguments, check_positive, text_and_loading
 from fairseq_posenc.errors import InputError
 
-#: Option -> (the protocol that reads it, what it sets there).
-OF_PROTOCOL = {
+#: Option -> (the protocol that has it, the protocol's argument).
+PROTOCOL_OPTIONS = {
     "stride": ("sliding", "stride"),
     "segments": ("last-token", "segments"),
     "seed": ("last-token", "seed"),
@@ -37,19 +37,23 @@ def add_arguments(parser):
     parser.add_argument(
         "--protocol", choices=("pieces", "last-token", "sliding", "by-position"), required=True, help="see above"
     )
-    parser.add_argument("--stride", type=int, metavar="S", help="sliding: tokens between two windows")
-    parser.add_argument("--segments", type=int, metavar="N", help="last-token: tokens that are scored (default: 1000)")
-    parser.add_argument("--seed", type=int, metavar="K", help="last-token: of the draw of segments (default: 1)")
+    parser.add_argument("--stride", type=int, metavar="S", help="sliding: tokens by which the window moves")
+    parser.add_argument("--segments", type=int, metavar="N", help="last-token: number of segments (default: 1000)")
+    parser.add_argument(
+        "--seed", type=int, metavar="K", help="last-token: seed of the random choice of segments (default: 1)"
+    )
     parser.add_argument(
         "--segments-by-seed",
         action="store_true",
         default=None,
-        help="last-token: a draw of its own for the first, second, .. checkpoint of every name",
+        help="last-token: choose other segments for the first, second, .. checkpoint of every name",
     )
-    parser.add_argument("--bucket", type=int, metavar="N", help="by-position: positions a number (default: length/64)")
-    parser.add_argument("--baseline", metavar="NAME", help="system that others are tested against (default: the first)")
     parser.add_argument(
-        "--max-tokens", type=int, default=16384, metavar="N", help="tokens a batch (default: %(default)s)"
+        "--bucket", type=int, metavar="N", help="by-position: positions per bucket (default: length/64)"
+    )
+    parser.add_argument("--baseline", metavar="NAME", help="system to test the others against (default: the first)")
+    parser.add_argument(
+        "--max-tokens", type=int, default=16384, metavar="N", help="tokens per batch (default: %(default)s)"
     )
 
 
@@ -73,9 +77,9 @@ def run(args):
 
 
 def protocol_options(args):
-    """Constructor arguments of the protocol. Raises InputError for options of another one, or out of range."""
+    """Constructor arguments of the protocol. Raises InputError for options of another protocol or out of range."""
     options = {}
-    for name, (protocol, argument) in OF_PROTOCOL.items():
+    for name, (protocol, argument) in PROTOCOL_OPTIONS.items():
         value, flag = getattr(args, name), f"--{name.replace('_', '-')}"
         if value is None:
             continue
@@ -85,5 +89,5 @@ def protocol_options(args):
             raise InputError(f"{flag} must be at least {0 if name == 'seed' else 1}, but is {value}")
         options[argument] = value
     if args.protocol == "sliding" and "stride" not in options:
-        raise InputError("--protocol sliding needs --stride, such as 1 (slow, exact) or half of the smallest length")
+        raise InputError("--protocol sliding needs --stride, such as 1 (exact but slow) or half of the smallest length")
     return options

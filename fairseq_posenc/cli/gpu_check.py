@@ -1,13 +1,14 @@
-"""What to run first on a new GPU: does it compute what the CPU computes, by which kernels, how fast?
+"""The first check of a new GPU: does it agree with the CPU, which kernels does it use, and how fast is it?
 
-  parity    outputs and gradients in fp32, fp16, bf16 and amp against fp32 on the CPU
+  parity    outputs and gradients in fp32, fp16, bf16 and amp, compared with fp32 on the CPU
   kernels   the kernels of scaled dot-product attention
-  beam      beam search against the CPU's
-  syncs     how often the host waits for the device, stock beside
-  training  fairseq-train --fp16 --update-freq 8 at base size, stock beside
+  beam      beam search, compared with the CPU
+  syncs     how often the host waits for the device, compared with stock fairseq
+  training  fairseq-train --fp16 --update-freq 8 at base size, compared with stock fairseq
   lengths   one decoder layer at 2k, 8k and 32k tokens
 
-Without a GPU it measures the CPU at tiny size. Exit status: 1 where parity or beam search differ, or a training fails.
+Without a GPU the check runs tiny models on the CPU. Exit status: 1 if parity or beam search differ or a training run
+fails, else 0.
 
   fairseq-posenc gpu-check --json gpu_check.json
   fairseq-posenc gpu-check --only parity,kernels --encodings alibi,xpos --families translation,full
@@ -26,21 +27,21 @@ FAMILIES = ("translation", "full", "window", "blockwise")
 
 
 def add_arguments(parser):
-    parser.add_argument("--only", type=words, default=PARTS, metavar="PART,PART", help=f"of {', '.join(PARTS)}")
-    parser.add_argument("--encodings", type=words, metavar="NAME,NAME", help="which encodings (default: all)")
+    parser.add_argument("--only", type=words, default=PARTS, metavar="PART,PART", help=f"any of {', '.join(PARTS)}")
+    parser.add_argument("--encodings", type=words, metavar="NAME,NAME", help="encodings to check (default: all)")
     parser.add_argument(
         "--families",
         type=words,
         default=FAMILIES,
         metavar="NAME,NAME",
-        help=f"of {', '.join(FAMILIES)}: encoder-decoders, and language models by pattern (default: all)",
+        help=f"any of {', '.join(FAMILIES)}: encoder-decoders, and language models by pattern (default: all)",
     )
     parser.add_argument(
         "--json",
         type=Path,
         default=Path("gpu_check.json"),
         metavar="OUT",
-        help="all numbers, written as they come (default: %(default)s)",
+        help="file for the results, updated after every measurement (default: %(default)s)",
     )
 
 
@@ -59,9 +60,9 @@ def run(args):
 
     gpu = torch.cuda.is_available()
     if not gpu:
-        print("gpu_check: no GPU; measuring the CPU at tiny size", flush=True)
+        print("gpu_check: no GPU; measuring tiny models on the CPU", flush=True)
     sizes = sizes_of("cuda" if gpu else "cpu")
-    result = new_result("gpu-check", {"sizes": vars(sizes), "finished": []})
+    result = new_result("gpu-check", {"sizes": sizes.settings(), "finished": []})
     name = result["device"] = torch.cuda.get_device_name() if gpu else result["hardware"]["cpu"]
     print(f"{name}, PyTorch {torch.__version__}", flush=True)
     wrong = []
@@ -77,5 +78,5 @@ def run(args):
             write_json(args.json, result)
         result["finished"].append(part)
         write_json(args.json, result)
-    print(f"\n{args.json} has all numbers" + (f"; wrong: {', '.join(dict.fromkeys(wrong))}" if wrong else ""))
+    print(f"\nresults: {args.json}" + (f"; wrong: {', '.join(dict.fromkeys(wrong))}" if wrong else ""))
     return 1 if wrong else 0

@@ -1,8 +1,8 @@
-"""How the gap between systems changes as the n-gram grain of the score grows: Figure 4 of the PosNet paper.
+"""How the gap between systems changes as the n-grams of the score get longer: Figure 4 of the PosNet paper.
 
-The score of each system less that of the first, by sacreBLEU, for chrF with character n-grams up to n = 1..30 (and word
-n-grams up to 2), chrF with word n-grams up to n = 1..8 (and character n-grams up to 6), and BLEU with word n-grams up
-to n = 1..8. Files are read as `fairseq-posenc score` reads them.
+The gap is a system's score minus the score of the first system, by sacreBLEU: chrF with character n-grams up to
+n = 1..30 (and word n-grams up to 2), chrF with word n-grams up to n = 1..8 (and character n-grams up to 6), and BLEU
+with word n-grams up to n = 1..8. Files have the formats of `fairseq-posenc score`.
 
   fairseq-posenc grain --ref test.de --names sinusoidal posnet-embed --hyp a.log b.log --json grain.json
   fairseq-posenc plot grain.json --output figure4

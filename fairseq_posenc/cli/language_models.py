@@ -1,4 +1,4 @@
-"""The options of every command that runs trained language models on a text."""
+"""The options shared by the commands that run trained language models on a text."""
 
 import logging
 
@@ -9,12 +9,12 @@ from fairseq_posenc.provenance import check_json_target
 
 
 def add_model_arguments(parser, lengths, required=True):
-    """Add DATA, --path and all that says how models and text are read; ``lengths`` is the help of --lengths.
+    """Add DATA, --path and the options for reading models and text; ``lengths`` is the help of --lengths.
 
-    Not ``required``: DATA, --path and --lengths may be missing (see check_model_arguments).
+    Unless ``required``, DATA, --path and --lengths may be missing (see check_model_arguments).
     """
     parser.add_argument(
-        "data", metavar="DATA", nargs=None if required else "?", help="folder that fairseq-preprocess wrote"
+        "data", metavar="DATA", nargs=None if required else "?", help="folder written by fairseq-preprocess"
     )
     parser.add_argument("--path", nargs="+", action="extend", required=required, metavar="CKPT", help="checkpoints")
     parser.add_argument(
@@ -22,7 +22,7 @@ def add_model_arguments(parser, lengths, required=True):
         nargs="+",
         action="extend",
         metavar="NAME",
-        help="the system of each checkpoint; several of one name are its seeds (default: their folders' names)",
+        help="name of each checkpoint's system; equal names are seeds of one system (default: names of the folders)",
     )
     parser.add_argument("--lengths", type=numbers, required=required, metavar="N,N", help=lengths)
     parser.add_argument(
@@ -30,20 +30,20 @@ def add_model_arguments(parser, lengths, required=True):
         type=words,
         default=["trained"],
         metavar="P,P",
-        help=f"attention patterns: {FORMS}, or trained, which is that of the checkpoint (default: trained)",
+        help=f'attention patterns: {FORMS}, or "trained" for the pattern of the checkpoint (default: trained)',
     )
     parser.add_argument("--subset", default="test", metavar="SPLIT", help="split of the data (default: %(default)s)")
     parser.add_argument("--tokens", type=int, metavar="N", help="use the first N tokens of the text (default: all)")
     parser.add_argument(
-        "--model-overrides", default="{}", metavar="DICT", help="as in fairseq-eval-lm, for every checkpoint"
+        "--model-overrides", default="{}", metavar="DICT", help="as in fairseq-eval-lm; applies to every checkpoint"
     )
     parser.add_argument("--precision", choices=("fp32", "fp16", "bf16"), default="fp32", help="(default: fp32)")
     parser.add_argument("--device", choices=("cpu", "cuda"), default="cpu")
-    parser.add_argument("--json", required=True, metavar="OUT", help="file of the results")
+    parser.add_argument("--json", required=True, metavar="OUT", help="file for the results")
 
 
 def check_positive(args, *options):
-    """Raise InputError where one of these is given and below 1, or --json cannot be written."""
+    """Raise InputError if one of these options is below 1, or --json cannot be written."""
     for name in options:
         value = getattr(args, name)
         if value is not None and value < 1:
@@ -52,14 +52,17 @@ def check_positive(args, *options):
 
 
 def check_model_arguments(args, closed_form):
-    """Raise InputError unless there is a model and a text; with ``closed_form`` (a tuple of its options), neither."""
-    of_models = {"DATA": args.data, "--path": args.path}
+    """Raise InputError for missing options of a model and its text, or for options that do not go together.
+
+    --closed-form takes neither a model nor a text; ``closed_form`` names the options that need it.
+    """
+    inputs = {"DATA": args.data, "--path": args.path}
     if args.closed_form:
-        given = next((name for name, value in {**of_models, "--names": args.names}.items() if value is not None), None)
-        if given:
-            raise InputError(f"--closed-form needs no model and no text; leave out {given}")
+        surplus = next((name for name, value in {**inputs, "--names": args.names}.items() if value is not None), None)
+        if surplus:
+            raise InputError(f"--closed-form needs no model and no text; leave out {surplus}")
         return
-    missing = next((name for name, value in {**of_models, "--lengths": args.lengths}.items() if value is None), None)
+    missing = next((name for name, value in {**inputs, "--lengths": args.lengths}.items() if value is None), None)
     if missing:
         raise InputError(f"{missing} is missing; give it, or --closed-form")
     for name in closed_form:
@@ -68,14 +71,14 @@ def check_model_arguments(args, closed_form):
 
 
 def text_and_loading(args):
-    """The Text and the arguments of load_model, as the options of add_model_arguments say."""
+    """The Text, and the keyword arguments of load_model, from the options of add_model_arguments."""
     import torch
 
     from fairseq_posenc.analysis.language_model import read_overrides, read_text
 
-    logging.getLogger("fairseq").setLevel(logging.WARNING)  # it tells how many sentences it reads
+    logging.getLogger("fairseq").setLevel(logging.WARNING)  # it logs how many sentences it reads
     if args.device == "cuda" and not torch.cuda.is_available():
-        raise InputError("--device cuda: PyTorch sees no GPU; leave it out to run on the CPU")
+        raise InputError("--device cuda: PyTorch sees no GPU; leave the option out to run on the CPU")
     overrides = read_overrides(args.model_overrides)
     text = read_text(args.data, args.subset)
     if args.tokens is not None:

@@ -1,11 +1,11 @@
 """BLEU and chrF++ by the length of the source sentence.
 
-The length is the number of words in the line of --src, words being what white space separates; the sentences of each
-bucket are scored as a corpus of their own. --buckets gives the upper limits, and one more bucket holds what is longer.
+The length of a sentence is its number of words in --src, separated by white space. The sentences of each bucket are
+scored as a separate corpus. --buckets gives the upper limits of the buckets; one more bucket holds longer sentences.
 
-For length extrapolation, translate a test set that also holds sentences longer than any in training: for example lines
-of 1, 2, .. 8 consecutive sentences joined, all in one file. With --training-source, the training text in the same form
-as --src, the result records its longest sentence and the figure shows it.
+For length extrapolation, translate a test set with sentences longer than any in training: for example lines of 1, 2,
+.. 8 consecutive sentences joined, all in one file. Give the training text, in the same form as --src, with
+--training-source to record the length of its longest sentence and show it in the figure.
 
   fairseq-posenc lengths --src test.en --ref test.de --names sinusoidal rope --hyp a.log b.log --json lengths.json
   fairseq-posenc plot lengths.json --output lengths
@@ -18,7 +18,7 @@ from fairseq_posenc.scoring.lengths import BUCKETS, length_scores, text_table
 
 
 def add_arguments(parser):
-    parser.add_argument("--src", metavar="FILE", required=True, help="source text, the same sentences line by line")
+    parser.add_argument("--src", metavar="FILE", required=True, help="source text of the same sentences, one per line")
     add_translation_arguments(parser)
     parser.add_argument(
         "--buckets",
@@ -28,7 +28,9 @@ def add_arguments(parser):
         help=f"upper limits in words (default: {','.join(map(str, BUCKETS))})",
     )
     parser.add_argument(
-        "--training-source", metavar="FILE", help="source text of the training data, to tell its longest sentence"
+        "--training-source",
+        metavar="FILE",
+        help="source text of the training data, for the length of its longest sentence",
     )
 
 

@@ -1,4 +1,4 @@
-"""List the positional encodings: where each acts, what it is, its limits and its flags."""
+"""List the positional encodings: what they are and act on, their limits and their flags."""
 
 import json
 
@@ -16,12 +16,12 @@ def run(args):
 
 
 def describe(name):
-    """What the encoding says about itself, as a dict for the table and for JSON."""
+    """The properties of an encoding as a dict, for the table and for JSON."""
     encoding = encoding_class(name)
     return {
         "name": name,
         "summary": encoding.summary,
-        # A dict keeps the order and drops what is named twice.
+        # A dict keeps the order and drops duplicates.
         "acts_on": list(dict.fromkeys(place for hook, place in HOOKS.items() if encoding.overrides(hook))),
         "translation_invariant": encoding.translation_invariant,
         "length_limit": encoding.length_limit,
@@ -35,7 +35,7 @@ def describe(name):
 
 
 def table(rows):
-    """One line an encoding, columns aligned; then the options and the sources."""
+    """One line per encoding, with columns aligned; then the options and the sources."""
     header = ["encoding", "acts on", "translation-invariant", "length limit", "parameters"]
     lines = [header]
     for row in rows:

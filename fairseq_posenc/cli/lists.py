@@ -1,16 +1,18 @@
-"""argparse types of lists with commas."""
+"""argparse types of comma-separated lists."""
 
 import argparse
 
 
 def words(text):
-    """List of words."""
+    """A list of strings."""
     return text.split(",")
 
 
 def numbers(text):
-    """List of whole numbers."""
+    """A list of integers."""
     try:
         return [int(word) for word in words(text)]
     except ValueError:
-        raise argparse.ArgumentTypeError(f"{text}: give whole numbers with commas, such as 128,256,512") from None
+        raise argparse.ArgumentTypeError(
+            f"{text}: give whole numbers separated by commas, such as 128,256,512"
+        ) from None

@@ -42,17 +42,17 @@ def run(args):
 
     check_device(args.device)
     sizes = {"layers": args.layers, "dim": args.dim, "heads": args.heads}
-    workload = Patterns(words=args.vocabulary, device=args.device, precision=args.precision, **sizes)
+    workload = Patterns(vocab_size=args.vocabulary, device=args.device, precision=args.precision, **sizes)
     for name in dict.fromkeys(encodings):
         pattern_cost.check_limit(workload, name, lengths[-1])
-    result = {"workload": {**vars(workload), "threads": torch.get_num_threads()}}
-    cells = systems, lengths, args.longest_full
+    result = {"workload": {**workload.settings(), "threads": torch.get_num_threads()}}
+    grid = systems, lengths, args.longest_full
     with missing_kernels_in_one_line(args.precision):
         if "memory" in measures:
-            result["memory"] = pattern_cost.measure_memory(workload, *cells)
+            result["memory"] = pattern_cost.measure_memory(workload, *grid)
             print(memory_table(result["memory"]))
         if "forward" in measures:
-            result |= {"rounds": args.rounds, "time": pattern_cost.measure_times(workload, *cells, args.rounds)}
+            result |= {"rounds": args.rounds, "time": pattern_cost.measure_times(workload, *grid, args.rounds)}
             result["growth"] = pattern_cost.growth(result["time"])
             print(time_table(result["time"]), growth_table(result["growth"]), sep="\n\n")
     if args.json:
@@ -60,14 +60,14 @@ def run(args):
 
 
 def memory_table(rows):
-    """One line a system and length."""
+    """One line per system and length."""
     lines = [["encoding", "pattern", "length", "memory"]]
     lines += [[*system_of(row), str(row["length"]), f"{row['bytes'] / 2**20:.0f} MiB"] for row in rows]
     return "\n".join(aligned(lines, left=2))
 
 
 def time_table(rows):
-    """One line a system and length."""
+    """One line per system and length."""
     lines = [["encoding", "pattern", "length", "model s", "attention s"]]
     for row in rows:
         seconds = (f"{row[name]:.3f}" for name in ("seconds", "attention_seconds"))
@@ -76,7 +76,7 @@ def time_table(rows):
 
 
 def growth_table(records):
-    """One line a system: exponents of its time, and how many times faster than full attention its attention is."""
+    """One line per system: the exponents of its time, and the speed-up of its attention over full attention."""
     lines = [["encoding", "pattern", "model ~ length^", "attention ~ length^", "full attention / this"]]
     for record in records:
         exponents = (f"{record[name]:.2f}" if name in record else "-" for name in ("exponent", "attention_exponent"))

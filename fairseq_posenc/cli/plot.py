@@ -1,20 +1,20 @@
-"""Draw saved results: STEM.png, STEM.pdf, and STEM.tsv with the numbers in them.
+"""Draw saved results: STEM.png, STEM.pdf, and the numbers in STEM.tsv.
 
-What is drawn follows from the kind that a result names:
+The "kind" of a result determines the figure:
 
   scores, quickstart           BLEU and chrF++ of systems (score; examples/quickstart)
-  table, kernel-dim            the same of trained systems; where they have --posnet-dim, BLEU by the dimension of
+  table, kernel-dim            BLEU and chrF++ of trained systems; with --posnet-dim, BLEU by the dimension of
                                PosNet's kernels (examples/wmt14)
-  grain, lengths               the commands of these names
+  grain, lengths               results of the commands with these names
   cost, pattern-cost           time and memory (bench; bench --patterns)
   extrapolation, by-position   perplexity by length, or by position (extrapolate)
-  length-table                 what a table by lengths holds, the paper's numbers beside (examples/lm)
-  resolution, receptive-field  the commands of these names
-  encoding                     what encodings do at every distance (draw)
+  length-table                 a table by lengths, next to the paper's numbers (examples/lm)
+  resolution, receptive-field  results of the commands with these names
+  encoding                     encodings as functions of distance (draw)
 
-A TSV file is a result too, such as the STEM.tsv of an earlier figure: its column "kind" names the kind, or else its
-columns tell; its column "result", if any, tells several results apart. Several results of one kind are drawn beside
-each other. --paper FILE, a TSV file as well, draws figures of a paper, in panels of their own.
+A result can also be a TSV file, such as the STEM.tsv of an earlier figure. Its column "kind" names the kind; without
+it, the columns determine the kind. Rows with different values in a column "result" are different results. Results of
+one kind are drawn next to each other. --paper FILE, also TSV, adds panels with the results of a paper.
 
   fairseq-posenc bench --measure forward --json forward.json
   fairseq-posenc plot forward.json --output figure2
@@ -22,13 +22,13 @@ each other. --paper FILE, a TSV file as well, draws figures of a paper, in panel
 
 
 def add_arguments(parser):
-    parser.add_argument("results", nargs="+", metavar="RESULT", help="JSON of another command, or TSV")
-    parser.add_argument("--output", required=True, metavar="STEM", help="where to write, without an ending")
-    parser.add_argument("--paper", metavar="FILE", help="TSV with figures of a paper")
+    parser.add_argument("results", nargs="+", metavar="RESULT", help="JSON file of another command, or TSV file")
+    parser.add_argument("--output", required=True, metavar="STEM", help="output files without their extension")
+    parser.add_argument("--paper", metavar="FILE", help="TSV file with the results of a paper")
 
 
 def run(args):
-    # Not before: without matplotlib there is help all the same.
+    # Imported here, so that --help works without matplotlib.
     from fairseq_posenc.plots.results import KINDS, read_results
     from fairseq_posenc.plots.save import check_stem, save_figure
 

@@ -1,15 +1,16 @@
 """Receptive fields of language models: which tokens a prediction depends on (Chi et al. 2023, section 5).
 
-For --segments tokens drawn from the text: the norms of the gradient of the token's log-probability by the embeddings
-before it, as shares of their sum; the empirical receptive field is the smallest number of most recent tokens that hold
-more than 0.99. Beside it the bound of a window (its size times layers), the mean attention distance of every layer, and
-the biases of encodings that have one, with the least-squares curves a log(1 + distance) + b through all distances and
-through the 50 nearest. A length counts the predicted token.
+For --segments random tokens of the text, the command takes the gradient of the token's log-probability with respect to
+each preceding embedding, and divides its norm by the sum of all norms. The empirical receptive field is the smallest
+number of most recent tokens whose shares sum to more than 0.99. The result also has the bound of an attention window
+(its size times the number of layers), the mean attention distance of every layer, and the biases of encodings that have
+one, with least-squares fits a log(1 + distance) + b through all distances and through the 50 nearest. A length includes
+the predicted token.
 
-Results are written to --json whenever a cell is finished. The same call again does what is left; a call with other
-checkpoints, patterns or lengths adds to it.
+Every finished measurement is written to --json at once. Repeat the command to continue an interrupted run; run it with
+other checkpoints, patterns or lengths to add them to the file.
 
-With --closed-form, no model is needed: Sandwich at h = 8 and its fits (Figures 8, 9, 10).
+--closed-form needs no model: it computes Sandwich with h = 8 and its fits (Figures 8, 9, 10).
 
   fairseq-posenc receptive-field data-bin/arxiv --path checkpoints/*/checkpoint_best.pt --lengths 2048 --json field.json
   fairseq-posenc receptive-field --closed-form --lengths 8192 --dims 128,64,256 --json figure9.json
@@ -31,11 +32,18 @@ def add_arguments(parser):
     add_model_arguments(
         parser, lengths="lengths in tokens; with --closed-form, the distances (default: 8192)", required=False
     )
-    parser.add_argument("--segments", type=int, metavar="N", help="tokens whose gradients are taken (default: 100)")
-    parser.add_argument("--seed", type=int, metavar="K", help="of the draw of segments (default: 1)")
-    parser.add_argument("--max-tokens", type=int, metavar="N", help="tokens a batch (default: 8192)")
-    parser.add_argument("--closed-form", action="store_true", help="Sandwich's bias instead of a model's")
-    parser.add_argument("--dims", type=numbers, metavar="D,D", help="closed form: dimensions (default: 128,32,64,256)")
+    parser.add_argument("--segments", type=int, metavar="N", help="number of predicted tokens (default: 100)")
+    parser.add_argument("--seed", type=int, metavar="K", help="seed of the random choice of segments (default: 1)")
+    parser.add_argument("--max-tokens", type=int, metavar="N", help="tokens per batch (default: 8192)")
+    parser.add_argument(
+        "--closed-form", action="store_true", help="compute Sandwich's bias instead of measuring a model"
+    )
+    parser.add_argument(
+        "--dims",
+        type=numbers,
+        metavar="D,D",
+        help="with --closed-form: Sandwich's dimensions (default: 128,32,64,256)",
+    )
 
 
 def run(args):
@@ -55,14 +63,14 @@ def closed_form(args):
     for name in ("segments", "seed", "max_tokens"):
         if getattr(args, name) is not None:
             raise InputError(
-                f"--{name.replace('_', '-')} is an option for models, and --closed-form reads none; leave it out"
+                f"--{name.replace('_', '-')} is an option for models, but --closed-form reads none; leave it out"
             )
     lengths = args.lengths or [8192]
     if len(lengths) > 1:
-        raise InputError(f"--lengths: --closed-form takes one, but there are {len(lengths)}")
+        raise InputError(f"--lengths: --closed-form takes one length, but there are {len(lengths)}")
     check_lengths(lengths, RECENT, "the fit to the nearest distances")
     dims = args.dims or [128, 32, 64, 256]
-    # In fp64, and three times over while they are computed.
+    # In fp64; computing them takes three such tables.
     check_table(f"--dims {max(dims)} at --lengths {lengths[0]}", 3, lengths[0], max(dims))
     curves = sandwich_curves(dims, lengths[0])
     for curve in curves:
@@ -71,7 +79,7 @@ def closed_form(args):
 
 
 def formulas(curve):
-    """The two fits of a bias in words."""
+    """The two fits of a bias as text."""
     return ", ".join(f"{fit['a']:.3f} log(1 + n) {fit['b']:+.3f} ({points})" for points, fit in curve["fits"].items())
 
 

@@ -1,11 +1,11 @@
-"""Flags that had another name: the old one works on, and names the new one."""
+"""Renamed flags: the old name keeps working, with a note that names the new one."""
 
 import argparse
 import sys
 
 
 def add_old_name(parser, flag, new):
-    """Take the values of ``flag`` as those of ``new``, a list, with a line on stderr that names it."""
+    """Add the values of the old ``flag`` to the list of ``new``, with a note on stderr."""
 
     class OldName(argparse.Action):
         def __call__(self, parser, namespace, values, option_string=None):

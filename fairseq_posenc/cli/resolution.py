@@ -1,14 +1,14 @@
-"""Attention resolution of language models, how well their attention tells distances apart (Sun et al. 2023).
+"""Attention resolution of language models: how well their attention tells distances apart (Sun et al. 2023).
 
-s[n] is the mean score, before the softmax, of a query and the key n tokens before it (Eq 3 and 13), over --texts pieces
-of the text, all heads and layers; the resolution of s is Eq 4. "mean of heads" is the mean of the resolutions of single
-heads. Pairs that the attention pattern hides do not count. Eq 4 cannot exceed 1, as numbers in the paper's Table 3 do:
-compare its order, not its values.
+s[n] is the mean attention score, before the softmax, of a query and the key n tokens before it (Eq 3 and 13), over
+--texts pieces of the text and all heads and layers. The resolution of s is Eq 4; "mean of heads" averages the
+resolutions of single heads. Pairs masked by the attention pattern do not count. Eq 4 cannot exceed 1, but numbers in
+the paper's Table 3 do: compare the order of systems, not the values.
 
-Results are written to --json whenever a cell is finished. The same call again does what is left; a call with other
-checkpoints, patterns or lengths adds to it.
+Every finished measurement is written to --json at once. Repeat the command to continue an interrupted run; run it with
+other checkpoints, patterns or lengths to add them to the file.
 
-With --closed-form, no model is needed: g of Eq 10 for RoPE and xPos, the curves of Figure 2.
+--closed-form needs no model: it computes g of Eq 10 for RoPE and xPos, the curves of Figure 2.
 
   fairseq-posenc resolution data-bin/books --path checkpoints/*/checkpoint_best.pt --lengths 1024,2048 \\
       --patterns full,blockwise:1024 --json resolution.json
@@ -33,11 +33,15 @@ def add_arguments(parser):
     add_model_arguments(
         parser, lengths="lengths in tokens; with --closed-form, the distances (default: 4096)", required=False
     )
-    parser.add_argument("--texts", type=int, metavar="N", help="pieces of the text at each length (default: 8)")
-    parser.add_argument("--closed-form", action="store_true", help="the expectation of Eq 10 instead of a model's")
-    parser.add_argument("--dim", type=int, metavar="D", help="closed form: dimensions of a head (default: 64)")
-    parser.add_argument("--gamma", type=float, metavar="G", help="closed form: gamma of xPos (default: 0.4)")
-    parser.add_argument("--scale-base", type=float, metavar="B", help="closed form: B of xPos (default: 512)")
+    parser.add_argument("--texts", type=int, metavar="N", help="pieces of the text per length (default: 8)")
+    parser.add_argument(
+        "--closed-form", action="store_true", help="compute the expectation of Eq 10 instead of measuring a model"
+    )
+    parser.add_argument("--dim", type=int, metavar="D", help="with --closed-form: head dimension (default: 64)")
+    parser.add_argument("--gamma", type=float, metavar="G", help="with --closed-form: gamma of xPos (default: 0.4)")
+    parser.add_argument(
+        "--scale-base", type=float, metavar="B", help="with --closed-form: scale base of xPos (default: 512)"
+    )
 
 
 def run(args):
@@ -56,17 +60,17 @@ def closed_form(args):
     from fairseq_posenc.encodings.xpos import GAMMAS, SCALE_BASES
 
     if args.texts is not None:
-        raise InputError("--texts is an option for models, and --closed-form reads none; leave it out")
+        raise InputError("--texts is an option for models, but --closed-form reads none; leave it out")
     options = {
         name: default if getattr(args, name) is None else getattr(args, name) for name, default in CLOSED_FORM.items()
     }
     if options["dim"] % 2:
-        raise InputError(f"--dim must be even, but is {options['dim']}: two dimensions turn together")
+        raise InputError(f"--dim must be even, but is {options['dim']}: dimensions are rotated in pairs")
     check_number("--gamma", options["gamma"], *GAMMAS)
     check_number("--scale-base", options["scale_base"], *SCALE_BASES)
     lengths = args.lengths or [4096]
     check_lengths(lengths, 2, "a curve")
-    # In fp64, and three times over while they are computed.
+    # In fp64; computing them takes three such tables.
     check_table(f"--dim {options['dim']} at --lengths {max(lengths)}", 3, max(lengths), options["dim"])
     curves = [
         {**curve, "length": length} for length in lengths for curve in closed_form_curves(length=length, **options)

@@ -1,13 +1,14 @@
 """Score translations: sacreBLEU, chrF++, the tokenised compound-split BLEU, and paired bootstrap significance.
 
-A file of translations is plain text, one sentence a line, or the output of fairseq-generate, which is recognised: then
-its D- lines (or H-, where it has none) are scored in the order of the data set, and its H- and T- lines give the
-tokenised BLEU. Give the raw, untokenised reference text with --ref, or the figures cannot be compared with others'.
+A file of translations is plain text with one sentence per line, or the output of fairseq-generate, which is detected.
+Of such output, the D- lines (or H- lines if there are none) are scored in the order of the data set, and the H- and T-
+lines give the tokenised BLEU. Give the raw, untokenised reference text with --ref; otherwise the scores cannot be
+compared with published ones.
 
-The tokenised compound-split BLEU is the figure of many papers before 2018 ("fairseq-score" after splitting "a-b" into
-"a ##AT##-##AT## b"). With several files each is compared with the first: p is the probability of a difference as large
-as this if both were equally good. ++ and + mark a BLEU or chrF++ that is significantly better than the first system's,
--- and - one that is worse, at the two --levels; the default levels are those of the PosNet paper's tables.
+Many papers before 2018 report the tokenised compound-split BLEU ("fairseq-score" after splitting "a-b" into
+"a ##AT##-##AT## b"). With several files, each is compared with the first: p is the probability of such a large
+difference if both were equally good. ++ and + mark a BLEU or chrF++ that is significantly better than the first
+system's, -- and - one that is worse, at the two --levels; the default levels are those of the PosNet paper.
 
   fairseq-posenc score --ref newstest2014.de --hyp sinusoidal.out --hyp posnet.out --json scores.json
 """
@@ -23,7 +24,7 @@ def add_arguments(parser):
     parser.add_argument(
         "--tokenized",
         action="store_true",
-        help="plain files are tokenised text: give their tokenised compound-split BLEU too",
+        help="plain text files are tokenised: also compute their tokenised compound-split BLEU",
     )
     parser.add_argument(
         "--chrf-eps-smoothing",
@@ -31,16 +32,18 @@ def add_arguments(parser):
         help="chrF++ as Popović's chrF++.py computes it (default: as sacreBLEU does)",
     )
     parser.add_argument(
-        "--bootstrap-samples", metavar="N", type=int, default=SAMPLES, help="resamplings (default: %(default)s)"
+        "--bootstrap-samples", metavar="N", type=int, default=SAMPLES, help="bootstrap samples (default: %(default)s)"
     )
-    parser.add_argument("--seed", metavar="N", type=int, default=SEED, help="of the bootstrap (default: %(default)s)")
+    parser.add_argument(
+        "--seed", metavar="N", type=int, default=SEED, help="seed of the bootstrap (default: %(default)s)"
+    )
     parser.add_argument(
         "--levels",
         metavar=("STRONG", "WEAK"),
         type=float,
         nargs=2,
         default=LEVELS,
-        help=f"p below which a difference is marked ++ and + (default: {LEVELS[0]:g} {LEVELS[1]:g})",
+        help=f"p-values below which a difference is marked ++ and + (default: {LEVELS[0]:g} {LEVELS[1]:g})",
     )
 
 

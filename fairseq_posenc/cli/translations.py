@@ -1,4 +1,4 @@
-"""The options of every command that reads translations of several systems."""
+"""The options shared by the commands that read translations of several systems."""
 
 import sys
 from pathlib import Path
@@ -17,7 +17,7 @@ def add_translation_arguments(parser):
         required=True,
         nargs="+",
         action="extend",
-        help="translations of one system; repeat for more, the first is the baseline",
+        help="translations, one file per system; the first is the baseline",
     )
     parser.add_argument(
         "--names",
@@ -27,11 +27,11 @@ def add_translation_arguments(parser):
         help="names of the systems, in the order of --hyp (default: the file names)",
     )
     add_old_name(parser, "--name", "--names")
-    parser.add_argument("--json", metavar="FILE", help="write the scores, with command and versions, to this file")
+    parser.add_argument("--json", metavar="FILE", help="also write the scores, with command and versions, to this file")
 
 
 def check_json_argument(args, *inputs):
-    """Raise InputError where --json cannot be written or is one of the inputs (paths, or None)."""
+    """Raise InputError if --json cannot be written or is one of the inputs (paths, or None)."""
     if args.json is None:
         return
     check_json_target(args.json)

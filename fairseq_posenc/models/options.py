@@ -46,7 +46,7 @@ def add_encoding_flags(parser: ArgumentParser, sides: Sequence[str] = ()) -> Non
             f"--{side}-position-encoding",
             type=encoding_name,
             metavar="NAME",
-            help=f"positional encoding of the {side} (default: that of --position-encoding)",
+            help=f"positional encoding of the {side} (default: the value of --position-encoding)",
         )
     for name in encoding_names():
         for option in encoding_class(name).options().values():
@@ -71,7 +71,7 @@ def add_pattern_flags(parser: ArgumentParser) -> None:
         "--cache-size",
         type=int,
         metavar="N",
-        help="step by step, as in generation, attend to the newest N tokens only (default: to all of the pattern)",
+        help="in generation, attend only to the newest N tokens (default: all tokens of the attention pattern)",
     )
 
 

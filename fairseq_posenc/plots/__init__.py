@@ -1,1 +1,1 @@
-"""Figures, drawn from saved results only: each module turns a result into rows, and rows into a figure."""
+"""Figures of saved results: each module turns a result into rows, and rows into a figure."""

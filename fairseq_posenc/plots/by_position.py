@@ -22,19 +22,19 @@ REQUIRED = ("name", "pattern", "length", "position")
 def rows(record):
     """Return a row for each system, pattern, length and bucket of positions.
 
-    ``position`` is the mean number of tokens that a model reads for the bucket's tokens, ``perplexity`` the mean over
-    seeds, None where it is not finite, ``deviation`` None with one seed.
+    ``position`` is the mean number of tokens that a model reads to predict the tokens of the bucket. ``perplexity`` is
+    the mean over seeds, None if it is not finite; ``deviation`` is None with one seed.
     """
     trained = {checkpoint["name"]: checkpoint["training_length"] for checkpoint in record["checkpoints"]}
-    found = []
+    result = []
     for (name, pattern, length), cells in groups(record["cells"], "name", "pattern", "length").items():
-        of_seeds = [cell["positions"] for cell in cells]
-        firsts = of_seeds[0]["from"]
-        for place, (first, after) in enumerate(zip(firsts, [*firsts[1:], length])):
-            losses = [one["loss"][place] for one in of_seeds]
+        by_seed = [cell["positions"] for cell in cells]
+        firsts = by_seed[0]["from"]
+        for bucket, (first, after) in enumerate(zip(firsts, [*firsts[1:], length])):
+            losses = [positions["loss"][bucket] for positions in by_seed]
             finite = None not in losses and max(losses) <= 700
             mean, deviation = mean_and_deviation([math.exp(loss) for loss in losses]) if finite else (None, None)
-            found.append(
+            result.append(
                 {
                     "name": name,
                     "pattern": pattern,
@@ -46,12 +46,12 @@ def rows(record):
                     "training_length": trained[name],
                 }
             )
-    return found
+    return result
 
 
 @styled
 def draw(results):
-    """Return a figure: for each result and pattern a line of panels, one a length; lines are systems.
+    """Return a figure: a row of panels per result and pattern, one panel per length, one line per system.
 
     results: {label: rows}.
     """
@@ -76,16 +76,16 @@ def draw(results):
 
 
 def one_panel(panel, rows, styles):
-    """Draw a line a system over the position, a band of one deviation, and a dotted line at the length of training."""
-    for name, mine in groups(rows, "name").items():
-        mine = [row for row in mine if row["perplexity"] is not None]
-        places, values = [row["position"] for row in mine], [row["perplexity"] for row in mine]
-        look = {**styles[name], "marker": None}
-        panel.plot(places, values, **look, label=name)
-        spread = [row["deviation"] or 0 for row in mine]
+    """Draw one line per system, with a band of one standard deviation, and a dotted line at the training length."""
+    for name, of_system in groups(rows, "name").items():
+        finite = [row for row in of_system if row["perplexity"] is not None]
+        positions, values = [row["position"] for row in finite], [row["perplexity"] for row in finite]
+        style = {**styles[name], "marker": None}
+        panel.plot(positions, values, **style, label=name)
+        spread = [row["deviation"] or 0 for row in finite]
         if any(spread):
             low, high = ([v + sign * s for v, s in zip(values, spread)] for sign in (-1, 1))
-            panel.fill_between(places, low, high, color=look["color"], alpha=0.15, linewidth=0)
+            panel.fill_between(positions, low, high, color=style["color"], alpha=0.15, linewidth=0)
     for trained in {row["training_length"] for row in rows if row.get("training_length") is not None}:
         panel.axvline(trained, color="black", linestyle=":", linewidth=0.8)
     panel.set_xscale("log", base=2)

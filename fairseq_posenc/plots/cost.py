@@ -6,7 +6,7 @@ from fairseq_posenc.tables import groups
 COLUMNS = {"measure": str, "system": str, "value": float, "low": float, "high": float, "unit": str}
 REQUIRED = ("measure", "system", "value", "unit")
 
-# Measure -> what its value is.
+# Measure -> axis label.
 AXES = {
     "forward": "ten forward passes of one batch",
     "training": "one training step",
@@ -17,27 +17,27 @@ AXES = {
 
 def rows(record):
     """Return a row for each measure and system: seconds with quartiles as ``low`` and ``high``, or GiB."""
-    found = []
+    result = []
     for measure in AXES:
         for system, measured in record.get(measure, {}).items():
             low, high = measured["quartiles"]
             numbers = {"value": measured["seconds"], "low": low, "high": high}
-            found.append({"measure": measure, "system": system, **numbers, "unit": "s"})
+            result.append({"measure": measure, "system": system, **numbers, "unit": "s"})
     for system, size in record.get("peak_memory_bytes", {}).items():
         numbers = {"value": size / 2**30, "low": None, "high": None}
-        found.append({"measure": "memory", "system": system, **numbers, "unit": "GiB"})
-    return found
+        result.append({"measure": "memory", "system": system, **numbers, "unit": "GiB"})
+    return result
 
 
 @styled
 def draw(results):
-    """Return a figure: a row of panels a result, a panel a measure, a bar a system, whiskers from ``low`` to ``high``.
+    """Return a figure: a row of panels per result, one panel per measure, one bar per system.
 
-    results: {label: rows}.
+    Whiskers go from ``low`` to ``high``. results: {label: rows}.
     """
     measures = [name for name in AXES if any(row["measure"] == name for rows in results.values() for row in rows)]
-    most = [max(map(len, groups(rows, "measure").values())) for rows in results.values()]
-    heights = [0.8 + 0.22 * systems for systems in most]
+    bar_counts = [max(map(len, groups(rows, "measure").values())) for rows in results.values()]
+    heights = [0.8 + 0.22 * count for count in bar_counts]
     mean_height = sum(heights) / len(heights)
     figure, axes = panels(len(results), len(measures), 3.3, mean_height, legend=0.7, height_ratios=heights)
 
@@ -50,7 +50,7 @@ def draw(results):
 
 
 def bars(panel, rows):
-    """Draw a horizontal bar a system, its value (or ``text``) at the right; the first at the top, a dotted line."""
+    """Draw one horizontal bar per system with its value (or ``text``) at the right, and a dotted line at the first."""
     names = [row["system"] for row in rows]
     styles = line_styles(names)
     at_the_right = panel.get_yaxis_transform()
@@ -68,5 +68,5 @@ def bars(panel, rows):
 
 
 def three_digits(value):
-    """Return the number with three significant digits, final zeros too: 2.30, 12.0, 123."""
+    """Return the number with three significant digits, including final zeros: 2.30, 12.0, 123."""
     return f"{value:#.3g}".rstrip(".")

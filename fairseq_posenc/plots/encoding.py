@@ -1,4 +1,4 @@
-"""What encodings do at every distance, from ``fairseq-posenc draw``: one line a head."""
+"""Encodings as functions of distance, from ``fairseq-posenc draw``: one line per head."""
 
 import matplotlib as mpl
 
@@ -17,7 +17,7 @@ COLUMNS = {
 REQUIRED = ("encoding", "side", "measure", "distance", "value")
 
 SIDES = ("encoder", "decoder")
-# Measure -> (its label, that of the distance).
+# Measure -> (label of its values, label of the distance).
 AXES = {
     "bias": ("bias", "query \N{MINUS SIGN} key position"),
     "score": ("score / score at 0", "query \N{MINUS SIGN} key position"),
@@ -25,12 +25,12 @@ AXES = {
     "embedding": ("cosine \N{MINUS SIGN} 1", "position of a word, against 0"),
     "value": ("cosine \N{MINUS SIGN} 1", "position of a value, against 0"),
 }
-#: What else than these in a column cannot be drawn.
+#: The values allowed in these columns.
 CHOICES = {"side": SIDES, "measure": tuple(AXES)}
 
 
 def rows_of(name, side, weights, curves):
-    """Return a row for each number of ``analysis.by_distance.curves``; ``head`` is None where all heads are equal.
+    """Return a row for each number of ``analysis.by_distance.curves``; ``head`` is None if all heads are equal.
 
     weights: "fixed" for an encoding without parameters, else "initial" or "trained".
     """
@@ -52,7 +52,7 @@ def rows_of(name, side, weights, curves):
 
 @styled
 def draw(results):
-    """Return a figure: for each encoding and measure a panel of the encoder and one of the decoder beside each other.
+    """Return a figure: for each encoding and measure, a panel for the encoder and next to it one for the decoder.
 
     results: {label: rows}.
     """
@@ -63,10 +63,10 @@ def draw(results):
         for measure, of_measure in groups(of_encoding, "measure").items()
     ]
     sides = [side for side in SIDES if any(side in by_side for *_, by_side in pairs)]
-    most = max(row["head"] or 0 for rows in results.values() for row in rows)
-    beside = 2 if len(pairs) > 5 else 1  # pairs of panels in a row, so that many do not make a ribbon
-    lines, columns = -(-len(pairs) // beside), beside * len(sides)
-    figure, axes = panels(lines, columns, width=2.7, height=1.9, legend=1.0 if most else 0.2)
+    heads = max(row["head"] or 0 for rows in results.values() for row in rows)
+    pairs_per_row = 2 if len(pairs) > 5 else 1  # so that many panels do not make a long, narrow figure
+    lines, columns = -(-len(pairs) // pairs_per_row), pairs_per_row * len(sides)
+    figure, axes = panels(lines, columns, width=2.7, height=1.9, legend=1.0 if heads else 0.2)
     for panel in axes.flat:
         panel.set_axis_off()
     places = axes.reshape(-1, len(sides))
@@ -76,23 +76,23 @@ def draw(results):
             panel.set_axis_on()
             if panel is not drawn[0][0]:
                 panel.sharey(drawn[0][0])
-            one_side(panel, rows, most)
+            one_side(panel, rows, heads)
             panel.set_xlabel(AXES[measure][1])
             panel.set_ylabel(AXES[measure][0])
             title = f"{encoding}, {rows[0]['side']}"
             title += " (untrained)" if rows[0]["weights"] == "initial" else ""
             panel.set_title(f"{label}: {title}" if len(results) > 1 else title, loc="left")
-    if most:
+    if heads:
         legend_beside(figure, axes.flat)
     return figure
 
 
-def one_side(panel, rows, most):
-    """Draw a line a head, from dark to light up to head ``most``, or one in the encoding's colour for all heads."""
+def one_side(panel, rows, heads):
+    """Draw one line per head, from dark to light, or a single line in the encoding's colour for all heads."""
     for head, points in groups(rows, "head").items():
         if head is None:
-            look = {"color": line_styles([rows[0]["encoding"]])[rows[0]["encoding"]]["color"]}
+            style = {"color": line_styles([rows[0]["encoding"]])[rows[0]["encoding"]]["color"]}
         else:
-            # Without the palest end, which is faint on white.
-            look = {"color": mpl.colormaps["viridis"](0.9 * (head - 1) / max(most - 1, 1)), "label": f"head {head}"}
-        panel.plot([point["distance"] for point in points], [point["value"] for point in points], **look)
+            # Without the palest end of the colour map, which is faint on white.
+            style = {"color": mpl.colormaps["viridis"](0.9 * (head - 1) / max(heads - 1, 1)), "label": f"head {head}"}
+        panel.plot([point["distance"] for point in points], [point["value"] for point in points], **style)

@@ -17,13 +17,13 @@ REQUIRED = ("name", "pattern", "length")
 
 
 def rows(record):
-    """Return a row for each system, pattern and length; a perplexity that is not finite is None."""
+    """Return a row for each system, pattern and length; a perplexity is None if it is not finite."""
     trained = {checkpoint["name"]: checkpoint["training_length"] for checkpoint in record["checkpoints"]}
     return [{**row, "mark": row["mark"] or None, "training_length": trained[row["name"]]} for row in record["summary"]]
 
 
 def panels_of(rows):
-    """{title: rows}: a panel a pattern, or one of all where no system has several patterns."""
+    """{title: rows}: one panel per pattern, or a single panel if no system has several patterns."""
     patterns = list(dict.fromkeys(row["pattern"] for row in rows))
     systems = {(row["name"], row["pattern"]) for row in rows}
     if len(systems) == len({name for name, _ in systems}):
@@ -33,9 +33,9 @@ def panels_of(rows):
 
 @styled
 def draw(results):
-    """Return a figure: a line of panels a result, a panel a pattern, a line a system; whiskers are one deviation.
+    """Return a figure: a row of panels per result, one panel per pattern, one line per system.
 
-    results: {label: rows}.
+    Whiskers show one standard deviation. results: {label: rows}.
     """
     by_pattern = {label: panels_of(rows) for label, rows in results.items()}
     styles = line_styles(list(dict.fromkeys(row["name"] for rows in results.values() for row in rows)))
@@ -56,15 +56,14 @@ def draw(results):
 
 
 def one_panel(panel, rows, styles):
-    """Draw a line a system over the length, and a dotted line at the length of training."""
+    """Draw one line per system over the length, and a dotted line at the training length."""
     lengths = sorted({row["length"] for row in rows})
     for name in dict.fromkeys(row["name"] for row in rows):
-        mine = [row for row in rows if row["name"] == name and row["perplexity"] is not None]
-        spread = [row["deviation"] or 0 for row in mine]
+        finite = [row for row in rows if row["name"] == name and row["perplexity"] is not None]
+        spread = [row["deviation"] or 0 for row in finite]
         whiskers = {"yerr": spread, "capsize": 2, "elinewidth": 0.8} if any(spread) else {}
-        panel.errorbar(
-            [row["length"] for row in mine], [row["perplexity"] for row in mine], **whiskers, **styles[name], label=name
-        )
+        x, y = [row["length"] for row in finite], [row["perplexity"] for row in finite]
+        panel.errorbar(x, y, **whiskers, **styles[name], label=name)
     panel.set_xscale("log", base=2)
     panel.set_xticks(lengths, [str(length) for length in lengths])
     panel.tick_params(axis="x", which="minor", bottom=False)
@@ -74,7 +73,7 @@ def one_panel(panel, rows, styles):
 
 
 def scale(line, values):
-    """Make the perplexities of panels beside each other logarithmic where they differ much."""
+    """Use a logarithmic axis in a row of panels if the perplexities differ a lot."""
     values = [value for value in values if value is not None]
     if values and max(values) > 5 * min(values):
         for panel in line:

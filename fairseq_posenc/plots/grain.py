@@ -1,4 +1,4 @@
-"""The gap to the baseline as the n-gram grain grows, from ``fairseq-posenc grain``: Figure 4 of Zhang et al. (2023)."""
+"""The gap to the baseline by n-gram length, from ``fairseq-posenc grain``: Figure 4 of Zhang et al. (2023)."""
 
 from fairseq_posenc.plots.style import legend_beside, line_styles, name_result, panels, styled
 from fairseq_posenc.tables import groups
@@ -6,7 +6,7 @@ from fairseq_posenc.tables import groups
 COLUMNS = {"grain": str, "n": int, "baseline": str, "system": str, "score": float, "gap": float}
 REQUIRED = ("grain", "n", "baseline", "system", "gap")
 
-# Grain -> (metric, what n is the highest order of).
+# Grain -> (metric, axis label of n).
 AXES = {
     "character": ("chrF", "character order n (word order 2)"),
     "word": ("chrF", "word order n (character order 6)"),
@@ -15,7 +15,7 @@ AXES = {
 
 
 def rows(record):
-    """Return a row for each grain, n and system but the baseline."""
+    """Return a row for each grain, n and system except the baseline."""
     return [
         {
             "grain": grain,
@@ -33,7 +33,7 @@ def rows(record):
 
 @styled
 def draw(results):
-    """Return a figure: a row of three panels a result, a line a system. results: {label: rows}."""
+    """Return a figure: a row of three panels per result, one line per system. results: {label: rows}."""
     systems = list(dict.fromkeys(row["system"] for rows in results.values() for row in rows))
     styles = line_styles(systems)
     figure, axes = panels(len(results), len(AXES), width=2.8, height=2.5)
@@ -41,10 +41,10 @@ def draw(results):
         by_grain = groups(rows, "grain")
         for panel, (grain, (metric, counted)) in zip(line, AXES.items()):
             for system in systems:
-                mine = [row for row in by_grain.get(grain, []) if row["system"] == system]
-                # Small markers: thirty points a line stand close together.
+                points = [row for row in by_grain.get(grain, []) if row["system"] == system]
+                # Small markers, because a line has up to thirty points.
                 panel.plot(
-                    [r["n"] for r in mine], [r["gap"] for r in mine], **styles[system], markersize=3, label=system
+                    [p["n"] for p in points], [p["gap"] for p in points], **styles[system], markersize=3, label=system
                 )
             panel.axhline(0, color="black", linewidth=0.8)
             orders = sorted({row["n"] for row in by_grain.get(grain, [])})

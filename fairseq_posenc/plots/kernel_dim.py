@@ -13,22 +13,23 @@ OPTION = re.compile(r"--posnet-dim[ =](\d+)")
 
 
 def rows(record):
-    """Return a row for each training with a kernel dimension in its system's ``options``; none where none has."""
-    found = []
+    """Return a row for each training run whose system has a kernel dimension in its ``options``."""
+    result = []
     for pair, table in record["pairs"].items():
         for system in table["systems"]:
-            given = OPTION.search(system.get("options") or "")
-            if given:
-                numbers = {"pair": pair, "kernel_dim": int(given[1])}
-                found += [{**numbers, "bleu": training["bleu"]} for training in system["trainings"]]
-    return found
+            option = OPTION.search(system.get("options") or "")
+            if option:
+                numbers = {"pair": pair, "kernel_dim": int(option[1])}
+                result += [{**numbers, "bleu": run["bleu"]} for run in system["trainings"]]
+    return result
 
 
 @styled
 def draw(results):
-    """Return a figure: a row of panels a result, a panel a language pair; rows of one dimension are several trainings.
+    """Return a figure: a row of panels per result, one panel per language pair.
 
-    The line goes through their mean, whiskers from the lowest to the highest. results: {label: rows}.
+    The line shows the mean over the training runs of a dimension, the whiskers go from the lowest to the highest run.
+    results: {label: rows}.
     """
     pairs = list(dict.fromkeys(row["pair"] for rows in results.values() for row in rows))
     style = line_styles(["posnet-embed"])["posnet-embed"]
@@ -46,7 +47,7 @@ def draw(results):
 def scores_by_dim(panel, rows, style):
     """Draw the rows of one language pair."""
     by_dim = groups(sorted(rows, key=lambda row: row["kernel_dim"]), "kernel_dim")
-    scores = [[row["bleu"] for row in trainings] for trainings in by_dim.values()]
+    scores = [[row["bleu"] for row in runs] for runs in by_dim.values()]
     means = [mean(of_dim) for of_dim in scores]
     spread = [[m - min(s) for m, s in zip(means, scores)], [max(s) - m for m, s in zip(means, scores)]]
     panel.errorbar(list(by_dim), means, yerr=spread, capsize=2, markersize=6, **style)

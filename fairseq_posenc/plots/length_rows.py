@@ -1,4 +1,4 @@
-"""The numbers of a recipe's table by length as rows; without matplotlib, so that the recipes can write them as TSV."""
+"""A recipe's table by length as rows. It does not import matplotlib, so that the recipes can write TSV without it."""
 
 COLUMNS = {
     "owner": str,
@@ -18,9 +18,9 @@ REQUIRED = ("owner", "text", "row", "length", "measure")
 
 
 def rows_of_table(record):
-    """Return a row for each number, ``owner`` "ours" or "paper".
+    """Return a row for each number, with ``owner`` "ours" or "paper".
 
-    ``value`` is None where it is not finite, or where the paper gives no number but a bound.
+    ``value`` is None if it is not finite, or if the paper gives a bound instead of a number.
     """
     owners = [("ours", text, of_text["rows"]) for text, of_text in record["texts"].items()]
     owners += [("paper", text, of_text) for text, of_text in record["paper"].items()]
@@ -47,7 +47,7 @@ def rows_of_table(record):
 
 
 def number_in(value):
-    """A number, also one that is printed in a paper as text; None for a text that is none, such as "below 512"."""
+    """Convert a number or a string from a paper to float; None if it is no number, such as "below 512"."""
     try:
         return float(value)
     except (TypeError, ValueError):

@@ -1,22 +1,22 @@
-"""Perplexity, resolution or receptive field by length, from a recipe's table; the paper's in panels of their own."""
+"""Perplexity, resolution or receptive field by length, from a recipe's table, with separate panels for the paper."""
 
 from fairseq_posenc.plots.extrapolation import one_panel, panels_of, scale
-from fairseq_posenc.plots.length_rows import COLUMNS, REQUIRED, rows_of_table  # noqa: F401 (a kind has them)
+from fairseq_posenc.plots.length_rows import COLUMNS, REQUIRED, rows_of_table  # noqa: F401 (every kind needs them)
 from fairseq_posenc.plots.style import legend_beside, line_styles, name_result, panels, styled
 from fairseq_posenc.tables import groups
 
 TITLES = {"erf": "receptive field in tokens"}
-PLACES = {"paper": "the paper's"}
+OWNERS = {"paper": "the paper's"}
 
 
 def rows(record):
-    """Return a row for each number of ours and of the paper; see length_rows.py."""
+    """Return a row for each of our numbers and of the paper's; see length_rows.py."""
     return rows_of_table(record)
 
 
 @styled
 def draw(results):
-    """Return a figure: a row of panels a result, a panel a text and pattern, first ours, then the paper's.
+    """Return a figure: a row of panels per result, one panel per text and pattern, first ours, then the paper's.
 
     results: {label: rows}.
     """
@@ -40,12 +40,12 @@ def draw(results):
 
 
 def panels_of_result(rows):
-    """[(title, rows as plots.extrapolation draws them)]; lines are named by their systems where these are distinct."""
-    found = []
+    """[(title, rows for plots.extrapolation)]; lines are labelled by system if systems are distinct, else by row."""
+    result = []
     for (owner, text), of_text in groups(rows, "owner", "text").items():
         values = [{**row, "name": row["system"], "perplexity": row["value"]} for row in of_text]
         for pattern, part in panels_of(values).items():
             if len(groups(part, "row")) > len(groups(part, "system")):
                 part = [{**row, "name": row["row"]} for row in part]
-            found.append((", ".join(word for word in (PLACES.get(owner), text, pattern) if word), part))
-    return found
+            result.append((", ".join(title for title in (OWNERS.get(owner), text, pattern) if title), part))
+    return result

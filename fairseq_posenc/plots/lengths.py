@@ -17,7 +17,7 @@ REQUIRED = ("from", "to", "sentences", "mean_words", "system", "bleu")
 
 
 def rows(record):
-    """Return a row for each bucket and system; ``to`` is the longest sentence of the last bucket."""
+    """Return a row for each bucket and system; in the last bucket, ``to`` is the length of its longest sentence."""
     return [
         {
             "from": bucket["from"],
@@ -35,7 +35,7 @@ def rows(record):
 
 @styled
 def draw(results):
-    """Return a figure: a column a result; BLEU over the mean length of each bucket, sentences of each below.
+    """Return a figure: one column per result, with BLEU over the mean length of each bucket, and its size below.
 
     results: {label: rows}.
     """
@@ -45,15 +45,15 @@ def draw(results):
     for column, (label, rows) in enumerate(results.items()):
         scores, counts = axes[:, column]
         for system in systems:
-            mine = [row for row in rows if row["system"] == system]
-            scores.plot([r["mean_words"] for r in mine], [r["bleu"] for r in mine], **styles[system], label=system)
+            points = [row for row in rows if row["system"] == system]
+            scores.plot([p["mean_words"] for p in points], [p["bleu"] for p in points], **styles[system], label=system)
         scores.set_ylabel("BLEU")
         buckets = {row["from"]: row for row in rows}.values()
         edges = [(max(row["from"], 1) - 0.5, row["to"] + 0.5) for row in buckets]
         widths = [right - left for left, right in edges]
         lefts = [left for left, _ in edges]
         counts.bar(lefts, [r["sentences"] for r in buckets], widths, align="edge", color="#BBBBBB", edgecolor="white")
-        # From below 1, so that a bucket of one sentence shows.
+        # Starts below 1, so that a bucket with one sentence is visible.
         counts.set_yscale("log")
         counts.set_ylim(bottom=0.7)
         counts.yaxis.set_major_formatter("{x:.0f}")

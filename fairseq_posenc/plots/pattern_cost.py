@@ -6,16 +6,16 @@ from fairseq_posenc.tables import groups
 COLUMNS = {"encoding": str, "pattern": str, "length": int, "measure": str, "value": float, "unit": str}
 REQUIRED = ("encoding", "pattern", "length", "measure", "value", "unit")
 
-#: Measure -> what its value is.
+#: Measure -> axis label.
 AXES = {"model": "one forward pass", "attention": "its attention alone", "memory": "memory above the model"}
 
 
 def rows(record):
     """Return a row for each measure, encoding, pattern and length: seconds, or MiB."""
-    found = []
+    result = []
     for measure, key in (("model", "seconds"), ("attention", "attention_seconds")):
-        found += [row_of(row, measure, row[key], "s") for row in record.get("time", ())]
-    return found + [row_of(row, "memory", row["bytes"] / 2**20, "MiB") for row in record.get("memory", ())]
+        result += [row_of(row, measure, row[key], "s") for row in record.get("time", ())]
+    return result + [row_of(row, "memory", row["bytes"] / 2**20, "MiB") for row in record.get("memory", ())]
 
 
 def row_of(row, measure, value, unit):
@@ -25,19 +25,19 @@ def row_of(row, measure, value, unit):
 
 @styled
 def draw(results):
-    """Return a figure: a row of panels a result, a panel a measure, a line an encoding and pattern.
+    """Return a figure: a row of panels per result, one panel per measure, one line per encoding and pattern.
 
     results: {label: rows}.
     """
     measures = [name for name in AXES if any(row["measure"] == name for rows in results.values() for row in rows)]
-    every = [row for rows in results.values() for row in rows]
-    styles = line_styles([" ".join(system) for system in groups(every, "encoding", "pattern")])
+    all_rows = [row for rows in results.values() for row in rows]
+    styles = line_styles([" ".join(system) for system in groups(all_rows, "encoding", "pattern")])
     figure, axes = panels(len(results), len(measures), width=3.0, height=2.5)
 
     def one_panel(panel, measure, rows):
-        for system, mine in groups(rows, "encoding", "pattern").items():
-            name, mine = " ".join(system), sorted(mine, key=lambda row: row["length"])
-            panel.plot([row["length"] for row in mine], [row["value"] for row in mine], **styles[name], label=name)
+        for system, points in groups(rows, "encoding", "pattern").items():
+            name, points = " ".join(system), sorted(points, key=lambda row: row["length"])
+            panel.plot([p["length"] for p in points], [p["value"] for p in points], **styles[name], label=name)
         lengths = sorted({row["length"] for row in rows})
         panel.set_xscale("log", base=2)
         logarithmic(panel)

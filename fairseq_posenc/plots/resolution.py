@@ -20,7 +20,7 @@ COLUMNS = {
 }
 REQUIRED = ("name", "length", "measure", "value", "seeds")
 
-# Measure -> (label of the value, of the place); "resolution" is a number without a place.
+# Measure -> (label of the value, label of the place); "resolution" is a single number, without a place.
 AXES = {
     "score": ("mean score", "query \N{MINUS SIGN} key position"),
     "resolution of layer": ("resolution", "layer"),
@@ -29,16 +29,16 @@ AXES = {
 
 def rows(record):
     """Return rows of means over seeds: ``score`` at distances, ``resolution`` and ``resolution of layer``."""
-    found = []
+    result = []
     for curve in record.get("curves", ()):
-        found += rows_of(curve["name"], None, curve["length"], [curve])
+        result += rows_of(curve["name"], None, curve["length"], [curve])
     for system, cells in groups(record.get("cells", ()), "name", "pattern", "length").items():
-        found += rows_of(*system, cells)
-    return found
+        result += rows_of(*system, cells)
+    return result
 
 
 def rows_of(name, pattern, length, cells):
-    """The rows of one system, from its cells, one a seed."""
+    """The rows of one system, from its cells, one per seed."""
     numbers = [("resolution", None, [cell["resolution"] for cell in cells])]
     for layer, values in enumerate(zip(*(cell.get("by_layer", ()) for cell in cells)), start=1):
         numbers.append(("resolution of layer", layer, values))
@@ -53,7 +53,7 @@ def rows_of(name, pattern, length, cells):
 
 @styled
 def draw(results):
-    """Return a figure: a column for each result, pattern and length; scores above, resolutions of layers below.
+    """Return a figure: one column per result, pattern and length; scores above, resolutions of layers below.
 
     results: {label: rows}.
     """
@@ -66,7 +66,7 @@ def draw(results):
     ]
     measures = [name for name in AXES if any(row["measure"] == name for *_, rows in columns for row in rows)]
     figure, axes = panels(len(measures), len(columns), width=3.2, height=2.1, sharey="row")
-    labelled = set()  # the measures whose first panel has its axis
+    labelled = set()  # the measures whose first panel already has an axis label
     for column, (label, pattern, length, rows) in zip(axes.T, columns):
         by_measure = groups(rows, "measure")
         for panel, measure in zip(column, measures):
@@ -74,9 +74,9 @@ def draw(results):
                 panel.set_axis_off()
                 continue
             value, place = AXES[measure]
-            for name, mine in groups(by_measure[measure], "name").items():
-                look = {**styles[name], "marker": None} if measure == "score" else styles[name]
-                panel.plot([row["place"] for row in mine], [row["value"] for row in mine], **look, label=name)
+            for name, points in groups(by_measure[measure], "name").items():
+                style = {**styles[name], "marker": None} if measure == "score" else styles[name]
+                panel.plot([p["place"] for p in points], [p["value"] for p in points], **style, label=name)
             if place == "layer":
                 panel.xaxis.set_major_locator(MaxNLocator(integer=True))
             panel.set_xlabel(place)

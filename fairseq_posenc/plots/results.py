@@ -1,4 +1,4 @@
-"""Saved results that can be drawn: which kind a file holds, and its numbers as rows."""
+"""Reading saved results for figures: the kind of a file, and its numbers as rows."""
 
 from collections import Counter
 from pathlib import Path
@@ -21,8 +21,8 @@ from fairseq_posenc.plots import (
 from fairseq_posenc.results import read_result
 from fairseq_posenc.tables import groups, read_tsv, typed
 
-# Kind -> module with COLUMNS, REQUIRED, draw({label: rows}) and, where JSON files hold that kind, rows(record).
-# A TSV file without a column "kind" is of the first kind whose columns it has.
+# Kind -> module with COLUMNS, REQUIRED, draw({label: rows}) and, for kinds of JSON files, rows(record).
+# A TSV file without a column "kind" is of the first kind whose required columns it has.
 KINDS = {
     "cost": cost,
     "grain": grain,
@@ -45,13 +45,13 @@ LARGEST = 1e100
 
 
 def read_results(paths, paper_path=None):
-    """Read results of one kind: (kind, {label: rows}); the paper's come last and say so in their label.
+    """Read results of one kind: (kind, {label: rows}); results of the paper come last, with "the paper's" in the label.
 
-    A result is a JSON file whose ``kind`` says what it is, or a TSV file, such as ``plot`` writes beside its pictures,
-    with a column ``kind`` or the columns of one; its column ``result``, where it has one, tells several results apart.
-    Labels are those, or the files' stems, with the files' paths where that is not enough.
+    A result is a JSON file with a ``kind``, or a TSV file (as written by ``plot`` next to its figures) with a column
+    ``kind`` or the required columns of a kind. A column ``result`` separates several results in one TSV file. Its
+    values, or else the files' stems, are the labels, with the files' paths if labels would be equal.
 
-    Raises InputError where a file cannot be read, its kind is unknown, the kinds differ, or a file is given twice.
+    Raises InputError if a file cannot be read, its kind is unknown, the kinds differ, or a file is given twice.
     """
     repeated = [path for path, count in Counter(map(str, paths)).items() if count > 1]
     if repeated:
@@ -73,7 +73,7 @@ def read_drawable(path):
     """Return (kind, {name of the result, or None: rows}) of one file."""
     kind, results = read_tsv_result(path) if Path(path).suffix == ".tsv" else read_json_result(path)
     if not all(results.values()):
-        raise InputError(f"{path} holds no numbers; nothing can be drawn")
+        raise InputError(f"{path} contains no numbers to draw; give another result")
     choices = getattr(KINDS[kind], "CHOICES", {})
     for row in (row for rows in results.values() for row in rows):
         for column, value in row.items():
@@ -94,7 +94,7 @@ def read_json_result(path):
     except InputError as error:
         raise InputError(f"{path}: {error}") from None
     except (KeyError, TypeError, AttributeError, ValueError) as error:
-        raise InputError(f"{path} is no complete {kind} result ({error!r}); write it again") from None
+        raise InputError(f"{path} is not a complete {kind} result ({error!r}); create it again") from None
 
 
 def read_tsv_result(path):
@@ -114,16 +114,16 @@ def read_tsv_result(path):
 
 
 def kind_of_tsv(path, rows):
-    """The kind in the column of that name, or the first kind whose columns there are."""
+    """The kind in the column ``kind``, or the first kind whose required columns are all there."""
     named = list(groups(rows, "kind")) if "kind" in rows[0] else []
     if len(named) > 1:
-        raise InputError(f"{path} has rows of the kinds {', '.join(named)}; give a file of one kind")
+        raise InputError(f"{path} has rows of several kinds ({', '.join(named)}); give a file of one kind")
     if named and named[0] not in KINDS:
         known = ", ".join(KINDS)
         raise InputError(f"{path} holds {named[0]!r}, which is no kind that can be drawn; known kinds: {known}")
-    wanted = {kind: KINDS[kind].REQUIRED for kind in named or KINDS}
-    kind = next((kind for kind, required in wanted.items() if rows[0].keys() >= set(required)), None)
+    candidates = {kind: KINDS[kind].REQUIRED for kind in named or KINDS}
+    kind = next((kind for kind, required in candidates.items() if rows[0].keys() >= set(required)), None)
     if kind is None:
-        needed = "; ".join(f"{kind}: {', '.join(required)}" for kind, required in wanted.items())
-        raise InputError(f"{path} has the columns {', '.join(rows[0])}, which are of no kind; needed: {needed}")
+        needed = "; ".join(f"{kind}: {', '.join(required)}" for kind, required in candidates.items())
+        raise InputError(f"{path} has the columns {', '.join(rows[0])}, which match no kind; required: {needed}")
     return kind

@@ -1,4 +1,4 @@
-"""Writing a figure: STEM.tsv, its numbers; STEM.png and STEM.pdf, its pictures."""
+"""Writing a figure: its numbers to STEM.tsv, its pictures to STEM.png and STEM.pdf."""
 
 import os
 from pathlib import Path
@@ -17,13 +17,13 @@ def outputs(stem):
 
 
 def check_name(option, name):
-    """Raise InputError where no file can have this name."""
+    """Raise InputError if no file can have this name."""
     if len(os.fsencode(name)) > LONGEST_NAME:
         raise InputError(f"{option}: the name is longer than the {LONGEST_NAME} bytes of a file name; shorten it")
 
 
 def check_stem(stem, inputs=()):
-    """Raise InputError where the figure could not be written, or would overwrite one of the inputs."""
+    """Raise InputError if the figure could not be written, or would overwrite one of the inputs."""
     folder = Path(f"{stem}.png").resolve().parent
     check_name(f"--output {stem}", f"{Path(stem).name}.png.partial")
     if not folder.is_dir():
@@ -39,9 +39,9 @@ def check_stem(stem, inputs=()):
 
 
 def save_figure(stem, figure, kind, rows):
-    """Write the three files, whole or not at all: nothing is replaced until all of them are there. Return their paths.
+    """Write the three files and return their paths. Existing files are replaced only after all three are complete.
 
-    kind, rows: what the TSV holds; rows are dictionaries with equal keys.
+    kind, rows: the content of the TSV; rows are dictionaries with equal keys.
     """
     partial = [Path(f"{path}.partial") for path in outputs(stem)]
     try:

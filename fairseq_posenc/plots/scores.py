@@ -15,7 +15,7 @@ REQUIRED = ("name", *METRICS)
 
 
 def rows(record):
-    """Return a row for each system of each language pair: means, and deviations and marks if any."""
+    """Return a row for each system of each language pair: means, with deviations and marks if there are any."""
     if "pairs" in record:
         systems = [{**row, "pair": pair} for pair, table in record["pairs"].items() for row in table["systems"]]
     else:
@@ -32,9 +32,9 @@ def rows(record):
 
 @styled
 def draw(results):
-    """Return a figure: a row of panels a result, a panel a pair and metric, a bar a system, whiskers one deviation.
+    """Return a figure: a row of panels per result, one panel per language pair and metric, one bar per system.
 
-    results: {label: rows}.
+    Whiskers show one standard deviation. results: {label: rows}.
     """
     pairs = list(dict.fromkeys(row.get("pair") for rows in results.values() for row in rows))
     heights = [0.8 + 0.22 * max(map(len, groups(rows, "pair").values())) for rows in results.values()]
@@ -51,7 +51,7 @@ def draw(results):
 
 
 def bar(row, metric):
-    """What plots.cost draws of a system."""
+    """The row of a system for plots.cost.bars."""
     value, deviation, mark = row[metric], row[f"{metric}_deviation"], row[f"{metric}_mark"]
     low, high = (None, None) if deviation is None else (value - deviation, value + deviation)
     text = f"{value:.1f}" + (f" {mark}" if mark else "")

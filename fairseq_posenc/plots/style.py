@@ -1,4 +1,4 @@
-"""How figures look: a line of its own for every system, the same in every figure, and readable by the colour-blind."""
+"""The style of figures: every system has its own line style, the same in all figures, readable by the colour-blind."""
 
 import zlib
 
@@ -13,13 +13,13 @@ except ModuleNotFoundError:
         "drawing needs matplotlib; install it with: pip install 'fairseq-posenc[plots]' (or run scripts/setup.sh)"
     ) from None
 
-# Okabe and Ito's colours, which differ for the colour-blind too; without their yellow, which is faint on white.
+# Okabe and Ito's colours, which colour-blind readers can tell apart, without yellow, which is faint on white.
 BLACK, GREY = "#000000", "#808080"
 ORANGE, SKY, GREEN, BLUE, VERMILLION, PURPLE = "#E69F00", "#56B4E9", "#009E73", "#0072B2", "#D55E00", "#CC79A7"
 COLOURS = (BLACK, ORANGE, SKY, GREEN, BLUE, VERMILLION, PURPLE, GREY)
 DASHES = ("-", "--", ":", "-.")
 
-# The seven systems of Zhang et al. (2023) have a colour each and solid lines; relatives share a colour.
+# The seven systems of Zhang et al. (2023) have different colours and solid lines; related encodings share a colour.
 LINES = {
     "none": (GREY, "-", "x"),
     "sinusoidal": (BLACK, "-", "o"),
@@ -52,21 +52,21 @@ SETTINGS = {
     "lines.linewidth": 1.4,
     "lines.markersize": 4,
     "legend.frameon": False,
-    "text.parse_math": False,  # names of systems may hold dollar signs
-    "pdf.fonttype": 42,  # text stays text
+    "text.parse_math": False,  # names of systems may contain dollar signs
+    "pdf.fonttype": 42,  # embed fonts, so that text stays selectable
     "savefig.dpi": 200,
 }
 
 
-#: Decorator of functions that draw or save: matplotlib reads the settings at both times.
+#: Decorator of functions that draw or save figures, because matplotlib reads the settings in both.
 styled = mpl.rc_context(SETTINGS)
 
 
 def line_styles(names):
-    """Return {name: keywords for ``Axes.plot``}, distinct within ``names``.
+    """Return {name: keyword arguments for ``Axes.plot``}, distinct within ``names``.
 
-    The encodings keep theirs in every figure. Another name gets one that follows from the name, or the next that is
-    free where that is taken.
+    Encodings have the same style in every figure. The style of another name follows from a hash of the name; if it is
+    taken, the next free style is used.
     """
     styles = {name: LINES[name] for name in names if name in LINES}
     taken = {style[:2] for style in styles.values()}
@@ -84,9 +84,9 @@ def line_styles(names):
 
 
 def panels(rows, columns, width, height, legend=1.6, **options):
-    """Return a figure and its (rows, columns) axes; sizes in inches: of one panel, and of the legend at the right.
+    """Return a figure and its (rows, columns) axes; sizes of a panel and of the legend at the right are in inches.
 
-    ``options`` are those of matplotlib's ``Figure.subplots``.
+    ``options`` are passed to matplotlib's ``Figure.subplots``.
     """
     figure = Figure(figsize=(width * columns + legend, height * rows), layout="constrained")
     figure.get_layout_engine().set(w_pad=0.08, h_pad=0.06)
@@ -94,18 +94,18 @@ def panels(rows, columns, width, height, legend=1.6, **options):
 
 
 def name_result(axes, label, **options):
-    """Write the name of a result over its first panel."""
+    """Write the name of a result above its first panel."""
     axes.set_title(label, loc="left", fontweight="bold", **options)
 
 
 def logarithmic(panel):
-    """Make the vertical axis logarithmic, with plain numbers: as powers they would be formulas."""
+    """Make the vertical axis logarithmic, with plain numbers, because powers of ten need the disabled math text."""
     panel.set_yscale("log")
     panel.yaxis.set_major_formatter("{x:g}")
 
 
 def fill(axes, results, column, values, draw_panel):
-    """Draw a row of panels a result, a panel for each of ``values`` of a column; one without rows is left empty.
+    """Draw a row of panels per result, with one panel per value of a column; panels without rows stay empty.
 
     Args:
         results: {label: rows}.
@@ -123,17 +123,17 @@ def fill(axes, results, column, values, draw_panel):
 
 
 def legend_beside(figure, axes):
-    """Put the lines of these panels, each name once, to the right of all; a figure that is too low for it grows."""
-    found = {}
+    """Add one legend for all these panels at the right, each name once; enlarge the figure if it is too low."""
+    handles = {}
     for panel in axes:
         for handle, label in zip(*panel.get_legend_handles_labels()):
-            found.setdefault(label, handle)
-    figure.legend(found.values(), found.keys(), loc="outside right upper")
+            handles.setdefault(label, handle)
+    figure.legend(handles.values(), handles.keys(), loc="outside right upper")
     entry, margin = 0.2, 0.3  # inches
-    figure.set_figheight(max(figure.get_figheight(), entry * len(found) + margin))
+    figure.set_figheight(max(figure.get_figheight(), entry * len(handles) + margin))
 
 
 @styled
 def save_image(figure, file, form):
-    """Write the figure to an open binary file as "png" or "pdf", without a date, so that equal figures are equal."""
+    """Write the figure to a binary file as "png" or "pdf", without a date, so that equal figures give equal files."""
     figure.savefig(file, format=form, metadata={"CreationDate": None} if form == "pdf" else None)

@@ -1,9 +1,9 @@
 """Scorers for ``fairseq-generate --scoring``: ``chrfpp`` and ``sacrebleu_signature``.
 
 fairseq's own ``chrf`` has no word n-grams, and its ``sacrebleu`` prints no signature (and tokenises outside sacreBLEU,
-so that a signature would be wrong). Both scorers here get the T- and D- text of each sentence: give ``--remove-bpe``,
-and where the data was tokenised ``--tokenizer moses`` with ``--source-lang`` and ``--target-lang`` (which that option
-needs), or subword pieces or tokenised text are scored.
+so that a signature would be wrong). Both scorers here read the T- and D- text of each sentence. Use ``--remove-bpe``,
+and for tokenised data also ``--tokenizer moses`` with the ``--source-lang`` and ``--target-lang`` that it needs;
+otherwise subword pieces or tokenised text are scored.
 """
 
 import logging
@@ -19,7 +19,7 @@ logger = logging.getLogger(__name__)
 
 
 class _SacrebleuMetricScorer(BaseScorer):
-    """Collects sentences, which a sacreBLEU metric scores at the end."""
+    """Collects sentences and scores them with a sacreBLEU metric at the end."""
 
     def __init__(self, cfg, metric):
         super().__init__(cfg)
@@ -32,7 +32,7 @@ class _SacrebleuMetricScorer(BaseScorer):
     def result_string(self) -> str:
         """Return the score to two decimals with its signature, one line."""
         if holds_subword_pieces(self.pred):
-            logger.warning("the hypotheses hold subword pieces, which are scored as words: give --remove-bpe")
+            logger.warning("the hypotheses contain subword pieces, which are scored as words: use --remove-bpe")
         score, signature = self._score_and_signature()
         return score.format(width=2, signature=str(signature))
 
@@ -66,8 +66,8 @@ class SacrebleuSignatureConfig(FairseqDataclass):
 
 @register_scorer("sacrebleu_signature", dataclass=SacrebleuSignatureConfig)
 class SacrebleuSignatureScorer(_SacrebleuMetricScorer):
-    """sacreBLEU's BLEU on the text as it is, with its signature."""
+    """sacreBLEU's BLEU of the raw text, with its signature."""
 
     def __init__(self, cfg):
-        # Made before anything is translated, so that a tokeniser that is not installed fails at once.
+        # Created before translation starts, so that a missing tokeniser fails at once.
         super().__init__(cfg, BLEU(tokenize=str(cfg.sacrebleu_tokenizer), lowercase=cfg.sacrebleu_lowercase))

@@ -1,13 +1,13 @@
-r"""Reading what ``fairseq-generate`` prints.
+r"""Reading the output of ``fairseq-generate``.
 
-For each sentence, in the order of its batches (sentences of like length together), it prints lines such as
+It prints the following lines for each sentence, in the order of its batches (sentences of similar length together):
 
     S-7\tsource           T-7\treference
     H-7\tscore\thypothesis (after ``--remove-bpe``)
     D-7\tscore\thypothesis (detokenised: ``--bpe`` and ``--tokenizer`` undone)
 
-with H- and D- once for each of the ``--nbest`` hypotheses, the best first, and log lines between them.
-``fairseq-interactive`` prints the same without T-.
+with H- and D- once for each of the ``--nbest`` hypotheses, the best first, and log lines in between.
+``fairseq-interactive`` prints the same lines except T-.
 """
 
 import re
@@ -22,9 +22,9 @@ HYPOTHESIS = re.compile(r"([HD])-(\d+)\t(-?(?:\d\S*|inf)|nan)\t(.*)", re.DOTALL)
 
 @dataclass(frozen=True)
 class GenerateOutput:
-    """Sentences in the order of the data set (sample 0, 1, 2, ...); None for a kind of line that the file lacks.
+    """Sentences in the order of the data set (sample 0, 1, 2, ...); None for a kind of line missing from the file.
 
-    ``sources`` S-, ``references`` T-, ``hypotheses`` H-, ``detokenized`` D-; of the hypotheses the best of each sample.
+    ``sources`` S-, ``references`` T-, ``hypotheses`` H-, ``detokenized`` D-; only the best hypothesis of each sample.
     """
 
     sources: Optional[list[str]]
@@ -34,16 +34,16 @@ class GenerateOutput:
 
     @property
     def best_text(self):
-        """The D- lines where there are any, else the H- lines."""
+        """The D- lines if there are any, else the H- lines."""
         return self.hypotheses if self.detokenized is None else self.detokenized
 
     def tokenized_pairs(self) -> tuple[list[str], list[str]]:
         """Return (hypotheses, references) that are both tokenised.
 
-        fairseq undoes ``--bpe`` and ``--tokenizer`` on the T- and D- lines but not on the H- lines, so H- and T- go
-        together only where neither was given; D- and T- where only joining ``@@`` pieces was undone.
+        fairseq undoes ``--bpe`` and ``--tokenizer`` on the T- and D- lines but not on the H- lines. So H- matches T-
+        only if neither option was used, and D- matches T- if fairseq only joined ``@@`` pieces.
 
-        Raises InputError, with the reason, where the file holds no such pair.
+        Raises InputError, with the reason, if the file has no such pair.
         """
         if self.references is None:
             raise InputError("it has no T- lines (references)")
@@ -60,7 +60,7 @@ class GenerateOutput:
 
 
 def join_pieces(line):
-    """Join the subword pieces that subword-nmt marks with ``@@`` at the end of all but the last piece of a word."""
+    """Join subword pieces; subword-nmt marks all but the last piece of a word with a final ``@@``."""
     return (line + " ").replace("@@ ", "").rstrip()
 
 
@@ -70,22 +70,22 @@ def is_generate_output(lines):
 
 
 def parse_generate_output(lines, path) -> GenerateOutput:
-    """Collect the sentences of fairseq-generate output; ``path`` names it in errors.
+    """Collect the sentences of fairseq-generate output; ``path`` is its name in error messages.
 
-    Raises InputError where a sample is missing (an interrupted or filtered run) or printed twice (several runs in one
+    Raises InputError if a sample is missing (an interrupted or filtered run) or printed twice (several runs in one
     file).
     """
-    found = {"S": {}, "T": {}, "H": {}, "D": {}}
+    by_kind = {"S": {}, "T": {}, "H": {}, "D": {}}
     for line in lines:
         match = SENTENCE.fullmatch(line) or HYPOTHESIS.fullmatch(line)
         if match is None:
             continue
         kind, sample, text = match[1], int(match[2]), match[match.lastindex]
-        if kind in "ST" and sample in found[kind]:
+        if kind in "ST" and sample in by_kind[kind]:
             raise InputError(f"{path} has {kind}-{sample} twice; give the output of one run of fairseq-generate")
-        found[kind].setdefault(sample, text)
-    total = 1 + max(max(sentences) for sentences in found.values() if sentences)
-    return GenerateOutput(*(_in_order(found[kind], total, kind, path) for kind in "STHD"))
+        by_kind[kind].setdefault(sample, text)
+    total = 1 + max(max(sentences) for sentences in by_kind.values() if sentences)
+    return GenerateOutput(*(_in_order(by_kind[kind], total, kind, path) for kind in "STHD"))
 
 
 def _in_order(sentences, total, kind, path):

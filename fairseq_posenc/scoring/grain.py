@@ -1,4 +1,4 @@
-"""How far systems differ as the n-gram grain of the score grows (Zhang et al. 2023, section 5 and Figure 4)."""
+"""The gap between systems as the n-grams of the score get longer (Zhang et al. 2023, section 5 and Figure 4)."""
 
 import sys
 
@@ -16,21 +16,21 @@ BLEU_ORDERS = range(1, 9)
 
 
 def grain_scores(hypothesis_paths, reference_path=None, names=None):
-    """Return the scores of files of translations at every grain as a dict ready for JSON.
+    """Return the scores of files of translations for all n-gram lengths as a dict ready for JSON.
 
-    ``grains``: for each of ``character`` (chrF with character n-grams up to n = 1..30 and word n-grams up to 2),
+    ``grains``: a list for each of ``character`` (chrF with character n-grams up to n = 1..30 and word n-grams up to 2),
     ``word`` (chrF with character n-grams up to 6 and word n-grams up to n = 1..8) and ``bleu`` (BLEU with word n-grams
-    up to n = 1..8) a list with, for each n, ``n``, sacreBLEU's ``signature``, ``scores`` (0 to 100) of all systems, and
-    ``gaps``: the score of each system but the first less the score of the first. BLEU of long n-grams is smoothed by
-    sacreBLEU where none matches, and reported as it is.
+    up to n = 1..8). The list has, for each n, ``n``, sacreBLEU's ``signature``, the ``scores`` (0 to 100) of all
+    systems, and their ``gaps``: the score of a system minus the score of the first system. If no long n-gram matches,
+    sacreBLEU smooths BLEU, and the smoothed score is reported.
 
-    Raises InputError where there are fewer than two systems, a file cannot be read or the files do not belong together.
+    Raises InputError if there are fewer than two systems, a file cannot be read or the files do not match.
     """
     systems = read_systems(hypothesis_paths, names)
     if len(systems) < 2:
-        raise InputError("a gap needs two systems, but one --hyp was given; give the baseline first, then the others")
+        raise InputError("a gap needs two systems, but there is one --hyp; give the baseline first, then the others")
     references = read_references(reference_path, systems)
-    with tqdm(total=(1 + len(BLEU_ORDERS)) * len(systems), desc="n-gram grains", file=sys.stderr) as progress:
+    with tqdm(total=(1 + len(BLEU_ORDERS)) * len(systems), desc="n-gram scores", file=sys.stderr) as progress:
         counts = {}
         chrf = metrics.chrf_metric(references, max(CHARACTER_ORDERS), max(WORD_ORDERS))
         for system in systems:
@@ -52,10 +52,10 @@ def grain_scores(hypothesis_paths, reference_path=None, names=None):
 
 
 def chrf_counts(metric, hypotheses):
-    """Return the corpus's n-gram counts of a chrF metric: (characters, words), a triple of counts an order.
+    """Return the corpus's n-gram counts of a chrF metric: (characters, words), a triple of counts per order.
 
-    The counts of an order do not depend on what other orders the metric has, so one pass over the text with the highest
-    orders serves all; a pass for each of the 38 metrics would take minutes a system.
+    The counts of an order do not depend on the other orders of the metric, so one pass over the text with the highest
+    orders is enough; separate passes for the 38 metrics would take minutes per system.
     """
     sums = [sum(column) for column in zip(*metric._extract_corpus_statistics(hypotheses, None))]
     triples = [sums[start : start + 3] for start in range(0, len(sums), 3)]
@@ -63,14 +63,14 @@ def chrf_counts(metric, hypotheses):
 
 
 def chrf_from_counts(metric, counts):
-    """Return the score, 0 to 100, of a chrF metric whose orders are among those of ``counts``."""
+    """Return the score, 0 to 100, of a chrF metric; ``counts`` must include its orders."""
     characters, words = counts
     triples = characters[: metric.char_order] + words[: metric.word_order]
     return metric._compute_score_from_stats([count for triple in triples for count in triple]).score
 
 
 def _chrf_point(n, counts, char_order, word_order):
-    # The references are in the counts already; the signature tells that there is one a sentence.
+    # The counts already include the references; the signature only needs their number, one per sentence.
     metric = metrics.chrf_metric([""], char_order, word_order)
     return _point(n, metric, {name: chrf_from_counts(metric, of_system) for name, of_system in counts.items()})
 
@@ -91,7 +91,7 @@ def _point(n, metric, scores):
 
 
 def text_table(result):
-    """Return the baseline's scores and the others' gaps, one line a grain and n."""
+    """Return the baseline's scores and the gaps of the other systems, one line per grain and n."""
     others = [system["name"] for system in result["systems"][1:]]
     rows = [["grain", "n", result["baseline"], *(f"{name} gap" for name in others)]]
     for grain, points in result["grains"].items():

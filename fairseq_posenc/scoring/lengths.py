@@ -16,9 +16,9 @@ BUCKETS = (10, 20, 30, 40, 50, 60, 80, 100, 150, 200)
 
 def check_buckets(limits):
     """Raise InputError unless the upper limits of the buckets are positive and increasing."""
-    given = ",".join(str(limit) for limit in limits)
     if not limits or limits[0] < 1 or any(later <= earlier for earlier, later in zip(limits, limits[1:])):
-        raise InputError(f"--buckets {given}: give increasing numbers of words from 1 on, such as 10,20,30")
+        shown = ",".join(str(limit) for limit in limits)
+        raise InputError(f"--buckets {shown}: give increasing numbers of words, at least 1, such as 10,20,30")
 
 
 def length_scores(
@@ -26,16 +26,16 @@ def length_scores(
 ):
     """Return the scores of files of translations by source length as a dict ready for JSON.
 
-    The length of a sentence is its number of words in the source file, words being what white space separates. A
-    bucket holds the sentences longer than the limit before and no longer than its own; the last bucket holds those
-    beyond all limits. Buckets without sentences are left out.
+    The length of a sentence is its number of words in the source file, separated by white space. A bucket holds the
+    sentences that are longer than the previous limit and not longer than its own; the last bucket holds sentences
+    longer than all limits. Empty buckets are left out.
 
-    ``buckets``: for each ``from`` and ``to`` (words; ``to`` is None in the last bucket), ``longest`` (words of its
-    longest sentence), ``sentences``, ``words`` (of all together), and ``scores``: {system: ``bleu``, ``chrf++`` (of
-    the bucket's sentences as a corpus, 0 to 100) and ``length_ratio`` (words of the translations by words of the
-    references)}; ``longest_trained``: words of the longest line of ``training_source_path``, None without one.
+    ``buckets``: for each bucket ``from`` and ``to`` (words; ``to`` is None in the last bucket), ``longest`` (words of
+    its longest sentence), ``sentences``, ``words`` (total), and ``scores``: {system: ``bleu``, ``chrf++`` (of the
+    bucket's sentences as a corpus, 0 to 100) and ``length_ratio`` (words of the translations divided by words of the
+    references)}; ``longest_trained``: words of the longest line of ``training_source_path``, None without this file.
 
-    Raises InputError where the buckets do not increase, a file cannot be read, or the files do not belong together.
+    Raises InputError if the buckets do not increase, a file cannot be read, or the files do not match.
     """
     check_buckets(buckets)
     systems = read_systems(hypothesis_paths, names)
@@ -53,7 +53,7 @@ def length_scores(
     for index, length in enumerate(lengths):
         members[bisect_left(buckets, length)].append(index)
     lowest = [0, *(limit + 1 for limit in buckets)]
-    filled = [(bounds, chosen) for *bounds, chosen in zip(lowest, [*buckets, None], members) if chosen]
+    not_empty = [(bounds, indices) for *bounds, indices in zip(lowest, [*buckets, None], members) if indices]
     return {
         "source": str(source_path),
         "references": str(systems[0].path if reference_path is None else reference_path),
@@ -69,24 +69,24 @@ def length_scores(
             {
                 "from": first,
                 "to": last,
-                "longest": max(lengths[index] for index in chosen),
-                "sentences": len(chosen),
-                "words": sum(lengths[index] for index in chosen),
-                "scores": _scores(systems, references, chosen),
+                "longest": max(lengths[index] for index in indices),
+                "sentences": len(indices),
+                "words": sum(lengths[index] for index in indices),
+                "scores": _scores(systems, references, indices),
             }
-            for (first, last), chosen in tqdm(filled, desc="length buckets", file=sys.stderr)
+            for (first, last), indices in tqdm(not_empty, desc="length buckets", file=sys.stderr)
         ],
         "notes": notes_on(systems, references, from_systems=reference_path is None),
     }
 
 
-def _scores(systems, references, chosen):
-    """Score the chosen sentences of every system as a corpus of their own."""
-    chosen_references = [references[index] for index in chosen]
-    bleu, chrf = metrics.bleu_metric(chosen_references), metrics.chrf_metric(chosen_references)
+def _scores(systems, references, indices):
+    """Score the sentences with these indices as a separate corpus, for every system."""
+    selected = [references[index] for index in indices]
+    bleu, chrf = metrics.bleu_metric(selected), metrics.chrf_metric(selected)
     scores = {}
     for system in systems:
-        hypotheses = [system.hypotheses[index] for index in chosen]
+        hypotheses = [system.hypotheses[index] for index in indices]
         result = bleu.corpus_score(hypotheses, None)
         scores[system.name] = {
             "bleu": result.score,
@@ -97,19 +97,19 @@ def _scores(systems, references, chosen):
 
 
 def bucket_name(bucket):
-    """Return ``11-20``, or ``over 200`` for the bucket beyond all limits."""
+    """Return ``11-20``, or ``over 200`` for the last bucket."""
     return f"over {bucket['from'] - 1}" if bucket["to"] is None else f"{bucket['from']}-{bucket['to']}"
 
 
 def text_table(result):
-    """Return BLEU by bucket, a column a system; chrF++ below; then the signatures."""
+    """Return a table of BLEU and one of chrF++, with one line per bucket and one column per system."""
     names = [system["name"] for system in result["systems"]]
     lines = []
     for title, key in (("BLEU", "bleu"), ("chrF++", "chrf++")):
         rows = [["source words", "sentences", *names]]
         for bucket in result["buckets"]:
-            figures = [f"{bucket['scores'][name][key]:.2f}" for name in names]
-            rows.append([bucket_name(bucket), str(bucket["sentences"]), *figures])
+            scores = [f"{bucket['scores'][name][key]:.2f}" for name in names]
+            rows.append([bucket_name(bucket), str(bucket["sentences"]), *scores])
         lines += [f"{title}: {result['signatures'][key]}", *aligned(rows, left=0), ""]
     if result["longest_trained"] is not None:
         lines.append(f"longest source sentence in training: {result['longest_trained']} words")

@@ -27,12 +27,12 @@ def score_files(
 ):
     """Return the scores of files of translations as a dict ready for JSON.
 
-    ``systems``: for each file ``name``, ``path``, ``bleu``, ``chrf++`` and ``tokenized_bleu`` (0 to 100; the last None
-    where the file holds no tokenised text); ``signatures``: of those scores; ``significance``: None for one system,
-    else ``p_values`` and ``marks`` (see ``significance.mark``) of each system but the first against it; ``notes``:
-    warnings, one line each.
+    ``systems``: for each file ``name``, ``path``, ``bleu``, ``chrf++`` and ``tokenized_bleu`` (0 to 100; the latter is
+    None if the file has no tokenised text); ``signatures``: of these scores; ``significance``: None for one system,
+    else ``p_values`` and ``marks`` (see ``significance.mark``) of all other systems compared with the first;
+    ``notes``: warnings, one line each.
 
-    Raises InputError where a file cannot be read, the files do not belong together, or an option is out of range.
+    Raises InputError if a file cannot be read, the files do not match, or an option is out of range.
     """
     check_bootstrap(samples, seed)
     check_levels(levels)
@@ -90,7 +90,7 @@ def _marks(rows, p_values, levels):
 
 
 def _tokenized_pairs(system, references, tokenized, notes):
-    """Return tokenised (hypotheses, references), or None where the system has none; a note says why."""
+    """Return tokenised (hypotheses, references), or None if the system has none, with a note that says why."""
     if system.generated is None:
         return (system.hypotheses, references) if tokenized else None
     try:
@@ -106,9 +106,9 @@ def text_table(result):
     if any(row["tokenized_bleu"] is not None for row in result["systems"]):
         columns.append(("tokenised BLEU", "tokenized_bleu"))
     significance = result["significance"]
-    # The marks have a width of their own, so that the figures stay aligned.
-    room = 2 if significance else 0
-    header = ["system"] + [title + " " * room for title, _ in columns]
+    # All marks are padded to one width, so that the scores stay aligned.
+    mark_width = 2 if significance else 0
+    header = ["system"] + [title + " " * mark_width for title, _ in columns]
     if significance:
         header += ["p (BLEU)", "p (chrF++)"]
     rows = [header]
@@ -116,7 +116,7 @@ def text_table(result):
         marks = significance["marks"].get(row["name"], {}) if significance else {}
         cells = [row["name"]]
         for _, key in columns:
-            cells.append(shown(row[key], "{:.2f}", mark=marks.get(key, "").ljust(room)))
+            cells.append(shown(row[key], "{:.2f}", mark=marks.get(key, "").ljust(mark_width)))
         if significance:
             p_values = significance["p_values"].get(row["name"])
             cells += [f"{p_values[key]:.4f}" for key in ("bleu", "chrf++")] if p_values else ["baseline", "baseline"]
@@ -126,5 +126,5 @@ def text_table(result):
     lines += [f"{title}: {result['signatures'][key]}" for title, key in columns]
     if significance:
         lines.append(bootstrap_marks(significance["baseline"], significance["levels"]))
-        lines.append(f"p: of {significance['samples']} samples, seed {significance['seed']}")
+        lines.append(f"p: from {significance['samples']} bootstrap samples, seed {significance['seed']}")
     return "\n".join(lines)

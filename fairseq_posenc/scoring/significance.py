@@ -1,4 +1,4 @@
-"""Paired bootstrap resampling between systems (Koehn 2004), sacreBLEU's own."""
+"""Paired bootstrap resampling between systems (Koehn 2004), with sacreBLEU's implementation."""
 
 import os
 from contextlib import contextmanager
@@ -11,12 +11,12 @@ SAMPLES = 1000
 SEED = 12345
 #: sacreBLEU keeps the statistics of every sentence of every sample: 10,000 samples of 3,000 sentences take 3 GiB.
 MOST_SAMPLES = 10_000
-#: The levels of ++ and + in the tables of Zhang et al. (2023).
+#: The significance levels of ++ and + in the tables of Zhang et al. (2023).
 LEVELS = (0.05, 0.10)
 
 
 def check_bootstrap(samples, seed):
-    """Raise InputError for a number of samples or a seed out of range (sacreBLEU takes seed 0 for "no seed")."""
+    """Raise InputError for a number of samples or a seed out of range (0 means "no seed" to sacreBLEU)."""
     if samples < 1:
         raise InputError(f"{samples} bootstrap samples: at least 1 is needed, {SAMPLES} are usual")
     if samples > MOST_SAMPLES:
@@ -36,9 +36,9 @@ def check_levels(levels):
 
 
 def mark(difference, p, levels=LEVELS):
-    """Return the sign of a significant difference to the baseline: ``++`` or ``+`` better, ``--`` or ``-`` worse.
+    """Return the mark of a significant difference from the baseline: ``++`` or ``+`` better, ``--`` or ``-`` worse.
 
-    Doubled below the first level, single below the second, empty above both.
+    The sign is doubled for p below the first level, single below the second, and empty otherwise.
     """
     strong, weak = levels
     sign = "+" if difference > 0 else "-"
@@ -46,9 +46,9 @@ def mark(difference, p, levels=LEVELS):
 
 
 def paired_bootstrap(systems, metrics, samples=SAMPLES, seed=SEED):
-    """Return ``{system: {metric: p}}`` for every system but the first, which is the baseline.
+    """Return ``{system: {metric: p}}`` for every system except the first, the baseline.
 
-    systems: list of (name, hypotheses); metrics: ``{name: sacreBLEU metric}`` with their references in them;
+    systems: list of (name, hypotheses); metrics: ``{name: sacreBLEU metric}``, which contain their references;
     p: probability of a difference at least as large as the observed one if the two systems were equally good.
 
     Raises InputError as ``check_bootstrap`` does.
@@ -68,7 +68,7 @@ def paired_bootstrap(systems, metrics, samples=SAMPLES, seed=SEED):
 
 @contextmanager
 def _sacrebleu_seed(seed):
-    """Set the environment variable that is sacreBLEU's only way to be given a seed."""
+    """Set sacreBLEU's seed through its environment variable, the only way to do so."""
     before = os.environ.get("SACREBLEU_SEED")
     os.environ["SACREBLEU_SEED"] = str(seed)
     try:

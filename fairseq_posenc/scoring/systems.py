@@ -1,4 +1,4 @@
-"""The translations that are to be scored together: reading them, naming them, finding their references."""
+"""The translations to be scored together: reading and naming them, and finding their references."""
 
 from collections import Counter
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ from fairseq_posenc.scoring.text import holds_subword_pieces, looks_tokenized, r
 
 @dataclass(frozen=True)
 class System:
-    """One file of translations; ``generated`` is None where it is plain text."""
+    """One file of translations; ``generated`` is None for plain text."""
 
     name: str
     path: str
@@ -21,14 +21,14 @@ class System:
 
 
 def read_systems(paths, names=None):
-    """Read files of translations, plain text or fairseq-generate output, in the order given.
+    """Read files of translations, plain text or fairseq-generate output, in the order of ``paths``.
 
-    Raises InputError where a file cannot be read, has only blank lines, is given twice, or where names are too few, too
+    Raises InputError if a file cannot be read, has only blank lines or is given twice, or if names are too few, too
     many or equal.
     """
-    given_twice = [path for path, count in Counter(paths).items() if count > 1]
-    if given_twice:
-        raise InputError(f"--hyp {given_twice[0]} is given twice; give each file once")
+    repeated = [path for path, count in Counter(paths).items() if count > 1]
+    if repeated:
+        raise InputError(f"--hyp {repeated[0]} is given twice; give each file once")
     systems = []
     for name, path in zip(system_names(paths, names), paths):
         lines = read_lines(path)
@@ -41,30 +41,27 @@ def read_systems(paths, names=None):
 
 
 def system_names(paths, names=None):
-    """Return one distinct name a file: those given, else the file's stem.
+    """Return one distinct name per file: ``names``, or by default the files' stems.
 
-    Where stems are equal, it is the file's name, and where those are equal too, its folder and stem, with a number at
-    need.
+    Equal stems are replaced by the files' names; equal file names by folder and stem, with a number if necessary.
     """
     if names:
         if len(names) != len(paths):
-            raise InputError(
-                f"{len(names)} --names for {len(paths)} --hyp; give one name for each file, in their order"
-            )
-        equal = [name for name, count in Counter(names).items() if count > 1]
-        if equal:
-            raise InputError(f"--names {equal[0]} is given twice; give each system a name of its own")
+            raise InputError(f"{len(names)} --names for {len(paths)} --hyp; give one name per file, in order")
+        repeated = [name for name, count in Counter(names).items() if count > 1]
+        if repeated:
+            raise InputError(f"--names {repeated[0]} is given twice; give every system another name")
         return list(names)
     files = [Path(path) for path in paths]
     stems, full = Counter(file.stem for file in files), Counter(file.name for file in files)
 
-    def wanted(file):
+    def default_name(file):
         if stems[file.stem] == 1:
             return file.stem
         return file.name if full[file.name] == 1 else f"{file.resolve().parent.name}/{file.stem}"
 
     distinct = []
-    for name in map(wanted, files):
+    for name in map(default_name, files):
         number = 1
         while (candidate := name if number == 1 else f"{name}-{number}") in distinct:
             number += 1
@@ -73,10 +70,10 @@ def system_names(paths, names=None):
 
 
 def read_references(path, systems):
-    """Return the reference sentences: of the file at ``path``, or the T- lines of the systems where that is None.
+    """Return the reference sentences: of the file at ``path``, or the T- lines of the systems if ``path`` is None.
 
-    Raises InputError where there are none, where the systems' T- lines differ, or where a system has another number of
-    lines.
+    Raises InputError if there are no references, if the systems' T- lines differ, or if the number of lines of a system
+    differs from the number of references.
     """
     references, origin = _references_of_file(path) if path is not None else _references_of_systems(systems)
     if not any(line.strip() for line in references):
@@ -102,7 +99,7 @@ def _references_of_file(path):
 def _references_of_systems(systems):
     for system in systems:
         if system.generated is None:
-            raise InputError(f"{system.path} is plain text, which holds no references; give --ref")
+            raise InputError(f"{system.path} is plain text without references; give --ref")
         if system.generated.references is None:
             raise InputError(f"{system.path} has no T- lines; give --ref")
     first = systems[0]
@@ -113,23 +110,23 @@ def _references_of_systems(systems):
 
 
 def notes_on(systems, references, from_systems):
-    """Return warnings, one line each, on text that makes scores misleading."""
+    """Return warnings, one line each, about text that makes scores misleading."""
     notes = []
     if from_systems:
         notes.append(
-            "no --ref: the references are fairseq-generate's T- lines, where unknown words are <<unk>> and which are "
-            "tokenised unless it had --tokenizer; for a comparable sacreBLEU give the raw text with --ref"
+            "no --ref: the references are fairseq-generate's T- lines, which have <<unk>> for unknown words and are "
+            "tokenised unless it ran with --tokenizer; for a comparable sacreBLEU give the raw text with --ref"
         )
     raw_references = not looks_tokenized(references)
     for system in systems:
         blank = sum(not line.strip() for line in system.hypotheses)
         if blank:
-            notes.append(f"{blank} of the {len(system.hypotheses)} lines of {system.path} are blank, and count as such")
+            notes.append(f"{blank} of the {len(system.hypotheses)} lines of {system.path} are blank and scored as such")
         if holds_subword_pieces(system.hypotheses):
-            notes.append(f"{system.path} holds subword pieces (@@ or ▁); run fairseq-generate with --remove-bpe")
+            notes.append(f"{system.path} contains subword pieces (@@ or ▁); run fairseq-generate with --remove-bpe")
         if raw_references and looks_tokenized(system.hypotheses):
             notes.append(
-                f"{system.path} is tokenised but the reference is not, which spoils BLEU and chrF++; detokenise it, or "
+                f"{system.path} is tokenised but the reference is not, so BLEU and chrF++ are wrong; detokenise it, or "
                 "run fairseq-generate with --tokenizer moses --source-lang ... --target-lang ..."
             )
     return notes

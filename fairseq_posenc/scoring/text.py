@@ -1,4 +1,4 @@
-"""Reading text files: one sentence a line, UTF-8."""
+"""Reading text files: one sentence per line, UTF-8."""
 
 from pathlib import Path
 
@@ -10,25 +10,25 @@ GZIP_MAGIC = b"\x1f\x8b"
 def read_lines(path):
     r"""Return the lines of a UTF-8 text file without their ``\n``.
 
-    Only ``\n`` ends a line, as in sacreBLEU: ``str.splitlines`` would also cut at form feeds, U+2028 and others that
-    occur inside real sentences. A byte-order mark is kept, because published scores were computed with it.
+    Only ``\n`` ends a line, as in sacreBLEU: ``str.splitlines`` would also split at form feeds, U+2028 and other
+    characters inside real sentences. A byte-order mark is kept, because published scores were computed with it.
 
-    Raises InputError where the file is missing, unreadable, empty, compressed, binary, or not UTF-8.
+    Raises InputError if the file is missing, unreadable, empty, compressed, binary, or not UTF-8.
     """
     path = Path(path)
     if path.is_dir():
-        raise InputError(f"{path} is a directory; give a text file with one sentence a line")
+        raise InputError(f"{path} is a directory; give a text file with one sentence per line")
     try:
         data = path.read_bytes()
     except OSError as error:
         raise InputError(f"cannot read {path}: {error.strerror}; check the path") from None
     if not data:
-        raise InputError(f"{path} is empty; give a text file with one sentence a line")
+        raise InputError(f"{path} is empty; give a text file with one sentence per line")
     if data.startswith(GZIP_MAGIC):
         raise InputError(f"{path} is compressed with gzip; decompress it first (gunzip -k {path})")
     if b"\0" in data:
         number = data.count(b"\n", 0, data.index(b"\0")) + 1
-        raise InputError(f"{path} is not text: line {number} holds a NUL byte; give UTF-8 text")
+        raise InputError(f"{path} is not text: line {number} contains a NUL byte; give UTF-8 text")
     try:
         text = data.decode("utf-8")
     except UnicodeDecodeError as error:
@@ -48,6 +48,6 @@ def holds_subword_pieces(lines):
 
 
 def looks_tokenized(lines):
-    """Tell whether most sentences that end in a full stop have a space before it, as tokenised text has."""
+    """Tell whether most sentences with a final full stop have a space before it, as in tokenised text."""
     spaced = sum(line.endswith(" .") for line in lines)
     return spaced > sum(line.endswith(".") for line in lines) / 2

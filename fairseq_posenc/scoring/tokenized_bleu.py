@@ -1,31 +1,31 @@
-r"""BLEU of tokenised text with hyphenated compounds split: the figure of Vaswani et al. (2017) and of the PosNet paper.
+r"""BLEU of tokenised text with hyphenated compounds split, as reported by Vaswani et al. (2017) and the PosNet paper.
 
 fairseq computes it in ``scripts/compound_split_bleu.sh``: ``perl -ple 's{(\S)-(\S)}{$1 ##AT##-##AT## $2}g'`` on the
-tokenised hypotheses and references, then ``fairseq-score``. That counts hashes of n-grams, and now and then two n-grams
-have one hash; here the n-grams themselves are counted. The figures are mostly equal to the last digit that is printed,
-and differ by a hundredth or so where hashes collide (26.44 here, 26.45 there for system ICL of WMT21, reference A).
-They are not comparable with sacreBLEU, which tokenises the raw text itself.
+tokenised hypotheses and references, then ``fairseq-score``. fairseq counts hashes of n-grams, which sometimes collide;
+this module counts the n-grams themselves. The scores are mostly equal in all printed digits, and differ by about 0.01
+if hashes collide (26.44 here, 26.45 in fairseq for system ICL of WMT21, reference A). They are not comparable with
+sacreBLEU, which tokenises the raw text itself.
 """
 
 import re
 
 from sacrebleu.metrics import BLEU
 
-# Bytes, as in perl without -C: after "a-é" has matched, the last byte of "é" can still open the next match of "é-b",
-# which a pattern on characters would miss; and a no-break space does not count as white space.
+# Bytes, as in perl without -C: after the match "a-é", the last byte of "é" can still start the match "é-b", which a
+# pattern of characters would miss; and a no-break space does not count as white space.
 COMPOUND = re.compile(rb"(\S)-(\S)")
 
-# No text file that read_lines accepts holds a NUL, so this word equals none of a hypothesis.
+# read_lines refuses files with NUL, so no word of a hypothesis equals this one.
 NEVER_MATCHED = "\0unknown"
 
 
 def split_compounds(line):
-    """Return the line with each ``x-y`` as ``x ##AT##-##AT## y``; of ``a-b-c`` only the first, as perl's s///g does."""
+    """Replace ``x-y`` by ``x ##AT##-##AT## y``; in ``a-b-c`` only the first hyphen, as perl's s///g does."""
     return COMPOUND.sub(rb"\1 ##AT##-##AT## \2", line.encode("utf-8")).decode("utf-8")
 
 
 def tokenized_bleu_metric(references):
-    """Return sacreBLEU's BLEU set to count as ``fairseq-score``: tokens as given, no smoothing."""
+    """Return sacreBLEU's BLEU configured as ``fairseq-score``: no tokenisation, no smoothing."""
     prepared = [_as_fairseq_counts(line, reference=True) for line in references]
     return BLEU(references=[prepared], tokenize="none", smooth_method="none", force=True)
 
@@ -36,15 +36,15 @@ def tokenized_bleu(metric, hypotheses):
 
 
 def tokenized_signature(metric):
-    """Return sacreBLEU's signature with the compound splitting added to it."""
+    """Return sacreBLEU's signature, extended by the compound splitting."""
     return f"{metric.get_signature()}|compounds:split"
 
 
 def _as_fairseq_counts(line, reference=False):
     """Return the tokens that fairseq's BLEU counts, joined by spaces.
 
-    An empty sentence counts as one token, its end mark; padding and end marks at the ends of others are not counted;
-    an unknown word of the reference is matched by nothing.
+    An empty sentence counts as one token, its end mark. Leading padding, and trailing padding and end marks of other
+    sentences are not counted. An unknown word of the reference never matches.
     """
     tokens = split_compounds(line).split() + ["</s>"]
     while tokens[0] == "<pad>":

@@ -159,7 +159,7 @@ def test_an_encoding_shared_by_both_sides_is_found(checkpoint):
 def test_layers_without_an_encoding_are_refused(checkpoint):
     path, _ = checkpoint("transformer_adaptive_t5_iwslt_de_en", *SMALL, "--adaptive-t5-layers=first")
     assert len(trained(path)) == 2
-    with pytest.raises(InputError, match="--layer 2: the encoder of .* in layer 1 alone"):
+    with pytest.raises(InputError, match="--layer 2: the encoder of .* in layer 1 only"):
         trained(path, 2)
 
 

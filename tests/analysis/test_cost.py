@@ -7,7 +7,7 @@ from fairseq_posenc.analysis.cost import Forward, TrainingStep, check_limits, qu
 from fairseq_posenc.analysis.workload import STOCK, LanguageModels, Translation
 from fairseq_posenc.errors import InputError
 
-SMALL = Translation(size="iwslt_de_en", words=20, length=5, sentences=2)
+SMALL = Translation(size="iwslt_de_en", vocab_size=20, length=5, sentences=2)
 
 
 def test_quartiles():
@@ -38,13 +38,13 @@ def test_training_step_updates_the_model_and_keeps_no_gradients():
 
 
 def test_models_take_the_length_of_the_workload():
-    assert Translation(size="iwslt_de_en", words=20, length=2000).model("learned").max_positions() == (2001, 2001)
-    assert Translation(size="iwslt_de_en", words=20, length=20).model("learned").max_positions() == (1024, 1024)
+    assert Translation(size="iwslt_de_en", vocab_size=20, length=2000).model("learned").max_positions() == (2001, 2001)
+    assert Translation(size="iwslt_de_en", vocab_size=20, length=20).model("learned").max_positions() == (1024, 1024)
 
 
 @pytest.mark.parametrize("size", ["tiny", "base", "gpt2_medium"])
 def test_stock_language_model_is_that_of_the_size(size):
-    workload = LanguageModels(size=size, words=20, length=5, sentences=2)
+    workload = LanguageModels(size=size, vocab_size=20, length=5, sentences=2)
     stock, ours = (workload.model(system).eval() for system in (STOCK, "sinusoidal"))
     assert type(stock) is not type(ours)
     ours.load_state_dict(stock.state_dict())
@@ -58,7 +58,7 @@ def test_stock_language_model_is_that_of_the_size(size):
 def test_limits_are_checked_beforehand():
     check_limits(Translation(length=512), ["posnet-embed", "posnet-attn", "learned"], generates=False)
     check_limits(Translation(length=4000), ["learned", "sinusoidal", "rope"], generates=True)
-    with pytest.raises(InputError, match="posnet-embed 512; leave out what is too short: --encodings rope,t5"):
+    with pytest.raises(InputError, match="posnet-embed 512; leave out encodings with too few: --encodings rope,t5"):
         check_limits(Translation(length=512), ["rope", "posnet-embed", "t5"], generates=True)
     with pytest.raises(InputError, match="give at most 511"):
         check_limits(Translation(length=600), ["posnet-embed"], generates=True)

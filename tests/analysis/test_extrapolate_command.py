@@ -187,14 +187,22 @@ MISTAKES = [
         "--lengths: 1 is too small for protocol last-token; give 2 or more",
     ),
     ("alibi", "--protocol pieces --lengths 16,16", "--lengths: 16 is given twice"),
-    ("alibi", "--protocol last-token --lengths 64", "--segments 1000: only 129 of the text's 192 tokens have the 63"),
+    (
+        "alibi",
+        "--protocol last-token --lengths 64",
+        "--segments 1000: length 64 needs 63 preceding tokens, which only 129",
+    ),
     ("alibi", "--protocol sliding --lengths 16", "--protocol sliding needs --stride"),
     ("alibi", "--protocol sliding --stride 0 --lengths 16", "--stride must be at least 1, but is 0"),
     ("alibi", "--protocol pieces --stride 4 --lengths 16", "--stride is an option of --protocol sliding"),
     ("alibi", "--protocol pieces --segments-by-seed --lengths 16", "--segments-by-seed is an option of --protocol las"),
-    ("alibi", "--protocol pieces --lengths 16 --tokens 193", "193 tokens are asked for, but the split test of"),
+    ("alibi", "--protocol pieces --lengths 16 --tokens 193", "--tokens 193: the split test of"),
     ("alibi", "--protocol pieces --lengths 16 --max-tokens 0", "--max-tokens must be at least 1, but is 0"),
-    ("alibi", "--protocol pieces --lengths 16 --subset dev", "has no text of the split dev; choose with --subset of "),
+    (
+        "alibi",
+        "--protocol pieces --lengths 16 --subset dev",
+        "has no split dev; choose one of its splits with --subset: ",
+    ),
     ("alibi", "--protocol pieces --lengths 16 --model-overrides 3", "--model-overrides 3 is no dictionary"),
     (
         "alibi",
@@ -204,7 +212,7 @@ MISTAKES = [
     ("alibi", "--protocol pieces --lengths 16 --patterns full,blockwise:7", "blockwise:7: blocks are half of this len"),
     ("alibi", "--protocol pieces --lengths 16 --names a b", "--names has 2 names for 1 checkpoints"),
     ("alibi", "--protocol pieces --lengths 16 --baseline rope", "--baseline rope is no system"),
-    ("learned", "--protocol pieces --lengths 16,32", "length 32 is beyond"),
+    ("learned", "--protocol pieces --lengths 16,32", "length 32 is too long for"),
     ("learned", "--protocol last-token --segments 9 --lengths 17,18", "its encoding learned has 16 positions; leave"),
 ]
 
@@ -223,8 +231,8 @@ def test_mistakes_end_in_one_line(encoding, words, message, lm_data, lm_checkpoi
     [
         ("nan", "1 of the 24 numbers of the parameter decoder.layers.1.fc1.bias are NaN or infinite"),
         ("cut-off", "cut-off.pt is not a complete checkpoint"),
-        ("no-model", "no-model.pt is no checkpoint that fairseq-train wrote"),
-        ("weights-alone", "weights-alone.pt is no checkpoint that fairseq-train wrote"),
+        ("no-model", "no-model.pt is not a checkpoint of fairseq-train"),
+        ("weights-alone", "weights-alone.pt is not a checkpoint of fairseq-train"),
         ("missing", "missing.pt: no such file"),
     ],
 )
@@ -260,7 +268,7 @@ def test_other_models(lm_data, lm_checkpoint, tmp_path, capsys):
     """Patterns of a stock model; text that begins with a symbol of its own; an encoder-decoder."""
     stock = lm_checkpoint("sinusoidal", arch="transformer_lm_gpt")
     run(lm_data, [stock], tmp_path / "out.json", *PIECES[:-1], "16", "--patterns", "full,window:4", status=2)
-    assert "is a model of stock fairseq, which has no attention patterns" in capsys.readouterr().err
+    assert "is a model of stock fairseq, without attention patterns" in capsys.readouterr().err
     run(lm_data, [stock], tmp_path / "out.json", *PIECES, status=2)
     assert "the model of stock fairseq has 16 positions" in capsys.readouterr().err
     run(lm_data, [lm_checkpoint("alibi", "--add-bos-token")], tmp_path / "out.json", *PIECES, status=2)
@@ -282,7 +290,7 @@ def test_a_file_of_something_else_is_kept(lm_data, lm_checkpoint, tmp_path, caps
     for words, message in [
         (PIECES, "another setting (protocol, name: last-token, now pieces)"),
         (["--protocol", "last-token", "--segments", "8", "--lengths", "16"], "(protocol, segments: 9, now 8)"),
-        (["--protocol", "last-token", "--segments", "9", "--lengths", "24"], "with other scored tokens, since the gr"),
+        (["--protocol", "last-token", "--segments", "9", "--lengths", "24"], "scored other tokens at length "),
         (["--protocol", "last-token", "--segments", "9", "--lengths", "16", "--tokens", "100"], "(text, tokens: 192"),
     ]:
         run(lm_data, [path], out, *words, status=2)
@@ -302,7 +310,7 @@ def test_names_of_checkpoints(lm_data, lm_checkpoint, tmp_path, capsys):
     for target in (one, two):
         shutil.copy(lm_checkpoint("alibi"), target)
     run(lm_data, [one, two], tmp_path / "out.json", *PIECES, status=2)
-    assert "several checkpoints lie in folders named alibi; say with --names" in capsys.readouterr().err
+    assert "several checkpoints are in folders named alibi; name the system" in capsys.readouterr().err
     run(lm_data, [one, one], tmp_path / "out.json", "--names", "a", "b", *PIECES, status=2)
     assert "is given twice; give each checkpoint once" in capsys.readouterr().err
     assert run(lm_data, [one], tmp_path / "out.json", *PIECES)["cells"][0]["name"] == "alibi"

@@ -122,7 +122,7 @@ def test_the_text_is_cut_off_at_a_multiple():
     assert Pieces().used(1000, [64, 256, 128]) == 768
     assert Pieces().used(1000, [100, 250]) == 1000
     assert Sliding(4).used(1003, [8, 64]) == 1003
-    with pytest.raises(InputError, match="multiple of 4032.*each divides the next"):
+    with pytest.raises(InputError, match="takes 4032 tokens.*each divides the next"):
         Pieces().used(1000, [63, 64])
 
 
@@ -131,7 +131,11 @@ def test_the_text_is_cut_off_at_a_multiple():
     [
         (Pieces(), [64, 2048], "length 2048 is more than the text's 1000 tokens"),
         (ByPosition(), [1001], "length 1001 is more than the text's 1000 tokens"),
-        (LastToken(738), [64, 264], "only 737 of the text's 1000 tokens have the 263 tokens before them"),
+        (
+            LastToken(738),
+            [64, 264],
+            "length 264 needs 263 preceding tokens, which only 737 of the text's 1000 tokens have",
+        ),
         (LastToken(), [4000], "length 4000 is more"),
         (Sliding(65), [128, 64], "--stride 65 is more than the length 64"),
         (Sliding(1), [1024], "length 1024 is more"),

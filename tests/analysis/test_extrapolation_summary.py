@@ -84,8 +84,8 @@ def test_table():
         "length           ours          other",
         "    64  20.00 ± 10.00  22.00 ± 9.95†",
         "   128     not finite",
-        "perplexity a token, pieces, 7 tokens scored at every length",
-        "the last 1,500 tokens of the text left out: no multiple of the lengths",
+        "perplexity per token, pieces, 7 tokens scored at every length",
+        "without the last 1,500 tokens of the text, which fill no piece of every length",
         "ours is significantly better (†) or worse (*): paired t-test, 5 %",
     ]
 

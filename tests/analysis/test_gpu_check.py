@@ -61,7 +61,7 @@ def test_all_parts_but_training(tmp_path, capsys, monkeypatch):
     assert kernels["stock", "full"] == {"decoder": ["flash of the CPU"]}
     assert [row["length"] for row in result["lengths"]] == 3 * list(CPU.lengths)
     out = capsys.readouterr().out
-    assert out.startswith("gpu_check: no GPU; measuring the CPU at tiny size\n") and "DIFFERS" not in out
+    assert out.startswith("gpu_check: no GPU; measuring tiny models on the CPU\n") and "DIFFERS" not in out
 
 
 def test_stock_has_no_patterns_and_encodings_have():

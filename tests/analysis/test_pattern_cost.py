@@ -60,7 +60,7 @@ def test_times(tmp_path, capsys):
 def test_memory_is_that_of_the_bias():
     """Eight heads, 1,400 x 1,400 numbers of 4 bytes: 60 MiB and copies; in blocks of 64 next to nothing."""
     held = torch.ones(2**27)  # what the measuring process holds itself must not matter
-    workload = Patterns(layers=1, dim=64, heads=8, words=20)
+    workload = Patterns(layers=1, dim=64, heads=8, vocab_size=20)
     full, blocks = measure_memory(workload, [("alibi", "full"), ("alibi", "blockwise:128")], [1400], 1400)
     assert held.sum() == 2**27
     assert 50 < full["bytes"] / 2**20 < 400
@@ -75,7 +75,7 @@ def test_memory_is_that_of_the_bias():
         (["--encodings", "xpoz"], "did you mean xpos"),
         (["--rounds", "0"], "--rounds must be at least 1"),
         (["--lengths", "0,5"], "--lengths must be at least 1"),
-        (["--encodings", "posnet-embed", "--lengths", "9,600"], "--lengths 600: posnet-embed takes 512 tokens"),
+        (["--encodings", "posnet-embed", "--lengths", "9,600"], "--lengths 600: posnet-embed reads at most 512 tokens"),
         (["--json", "/nonexistent/x.json"], "does not exist"),
         (["--beam", "2"], "--beam is for measurements without --patterns; leave one of the two out"),
     ],
@@ -102,7 +102,7 @@ def test_the_old_name_still_works(tmp_path, capsys):
 
 
 def test_the_time_of_attention_is_that_of_every_layer_and_no_more():
-    workload = Patterns(layers=3, dim=16, heads=2, words=20)
+    workload = Patterns(layers=3, dim=16, heads=2, vocab_size=20)
     model = workload.model("alibi", "full", 16)
     attentions = [layer.self_attn for layer in model.decoder.layers]
     with AttentionTimer(attentions[:2], "cpu") as timer:

@@ -16,7 +16,7 @@ SMALL = ["--vocabulary", "20", "--rounds", "1"]
 
 
 def small(precision):
-    return Translation(size="iwslt_de_en", words=20, length=5, sentences=2, precision=precision)
+    return Translation(size="iwslt_de_en", vocab_size=20, length=5, sentences=2, precision=precision)
 
 
 @pytest.mark.parametrize("precision", ["fp16", "bf16"])

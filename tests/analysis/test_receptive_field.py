@@ -186,17 +186,20 @@ def test_fits_of_sandwich_are_those_of_the_paper(tmp_path):
     ("words", "message"),
     [
         (["DATA", "--path", "alibi", "--lengths", "64"], None),
-        (["DATA", "--path", "alibi", "--lengths", "64", "--segments", "150"], "only 129 of the text's 192 tokens have"),
+        (
+            ["DATA", "--path", "alibi", "--lengths", "64", "--segments", "150"],
+            "only 129 of the text's 192 tokens have",
+        ),
         (["DATA", "--path", "alibi", "--lengths", "1"], "--lengths: 1 is too small for a token to predict and one"),
         (["DATA", "--path", "alibi", "--lengths", "8", "--seed", "-1"], "--seed must be at least 0, but is -1"),
         (["DATA", "--path", "alibi", "--lengths", "8", "--segments", "0"], "--segments must be at least 1, but is 0"),
-        (["DATA", "--path", "learned", "--lengths", "18"], "length 18 is beyond"),
+        (["DATA", "--path", "learned", "--lengths", "18"], "length 18 is too long for"),
         (["DATA", "--path", "alibi", "--lengths", "8", "--dims", "8"], "--dims is an option of --closed-form"),
         (["--closed-form", "--path", "alibi"], "--closed-form needs no model and no text; leave out --path"),
         (["--closed-form", "--segments", "3"], "--segments is an option for models"),
         (["--closed-form", "--lengths", "100000000000"], "--dims 256 at --lengths 100000000000 needs"),
         (["--closed-form", "--lengths", "30"], "--lengths: 30 is too small for the fit to the nearest distances"),
-        (["--closed-form", "--lengths", "99,100"], "--closed-form takes one, but there are 2"),
+        (["--closed-form", "--lengths", "99,100"], "--closed-form takes one length, but there are 2"),
         (["--closed-form", "--dims", "64,7"], "--sandwich-dim must be even and at least 2, but is 7"),
     ],
 )

@@ -127,7 +127,7 @@ def test_pieces_are_spread_over_the_text():
         (["DATA", "--path", "alibi"], "--lengths is missing; give it, or --closed-form"),
         (["DATA", "--lengths", "8"], "--path is missing"),
         (["--path", "alibi", "--lengths", "8"], "DATA is missing"),
-        (["DATA", "--path", "learned", "--lengths", "8,17"], "length 17 is beyond"),
+        (["DATA", "--path", "learned", "--lengths", "8,17"], "length 17 is too long for"),
         (
             ["DATA", "--path", "alibi", "--lengths", "8", "--patterns", "w"],
             "--attention-pattern must be one of full, window:W",

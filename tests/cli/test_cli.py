@@ -103,7 +103,7 @@ def test_bench_of_language_models(tmp_path):
         (["--task", "language_modeling", "--measure", "generation"], "must be of training, forward, memory"),
         (["--task", "language_modeling", "--size", "wiki103"], "one of tiny, base, gpt2_medium, but is wiki103"),
         (["--measure", "forward", "--beam", "2"], "--beam 2 is for --measure generation, but --measure is forward"),
-        (["--length", "600", "--encodings", "rope,posnet-embed"], "posnet-embed 512; leave out what is too short"),
+        (["--length", "600", "--encodings", "rope,posnet-embed"], "posnet-embed 512; leave out encodings with too few"),
         (["--length", "512", "--encodings", "posnet-embed"], "needs 513 positions"),
         (["--rounds", "0"], "--rounds must be at least 1, but is 0"),
         (["--vocabulary", "1000000000000"], "--vocabulary must be at most 10000000, but is 1000000000000"),

@@ -117,7 +117,7 @@ def test_a_killed_run_leaves_no_process_and_no_lock(tmp_path):
     while not ((tmp_path / "pid").is_file() and (tmp_path / "pid").read_text().endswith("\n")):
         assert run.poll() is None
         time.sleep(0.02)
-    with pytest.raises(InputError, match=rf"process {run.pid} on \S+ is at work in {tmp_path}; wait"), Lock(tmp_path):
+    with pytest.raises(InputError, match=rf"process {run.pid} on \S+ is working in {tmp_path}; wait"), Lock(tmp_path):
         pass
     run.send_signal(signal.SIGKILL)
     run.wait()

@@ -135,11 +135,11 @@ class Weekday(enum.Enum):
 
 DANGEROUS = {
     "a command": (Calls(os.system, "touch ran"), "calls posix.system, which PyTorch never allows"),
-    "a program": (Calls(eval, "open('ran', 'w')"), "holds an object of builtins.eval"),
+    "a program": (Calls(eval, "open('ran', 'w')"), "contains an object of builtins.eval"),
     "a new class": (Calls(type, "New", (), {}), "type() is only called for None"),
-    "an item of an object": (Calls(operator.getitem, {"a": 1}, "a"), "is no type hint"),
-    "a type hint as text": (Calls(operator.getitem, typing.List, "print()"), "is no type hint"),  # noqa: UP006
-    "a foreign enumeration": (Weekday.MONDAY, "holds an object of tests.compat.test_checkpoints.Weekday"),
+    "an item of an object": (Calls(operator.getitem, {"a": 1}, "a"), "is not a type hint"),
+    "a type hint as text": (Calls(operator.getitem, typing.List, "print()"), "is not a type hint"),  # noqa: UP006
+    "a foreign enumeration": (Weekday.MONDAY, "contains an object of tests.compat.test_checkpoints.Weekday"),
 }
 
 
@@ -162,7 +162,7 @@ def test_the_cure_for_foreign_types_works(stock_data, stock_checkpoint, tmp_path
     command = ("generate", stock_data, "--path", tmp_path / "foreign.pt", "--beam", "1", "--max-len-b", "5", "--quiet")
     refused = fairseq(*command)
     assert refused.returncode == 2
-    assert "foreign.pt holds an object of fractions.Fraction" in refused.stderr
+    assert "foreign.pt contains an object of fractions.Fraction" in refused.stderr
     (cure,) = re.findall(r"torch\.serialization\.add_safe_globals\(\[\(.*?\)\]\)", refused.stderr)
     plugin = tmp_path / "trusting"
     plugin.mkdir()

@@ -254,14 +254,14 @@ def load_settings_that_are_code(stock_run, tmp_path, **variables):
         "state['cfg']['model'].adaptive_softmax_cutoff = '__import__(\"os\")._exit(print(\"RUN\", flush=True) or 9)'\n"
         "torch.save(state, sys.argv[2])\n"
         "try: checkpoint_utils.load_model_ensemble([sys.argv[2]])\n"
-        "except Exception as error: assert 'would have to be run as code' in str(error), error"
+        "except Exception as error: assert 'is code, which is never run' in str(error), error"
     )
     return python(code, stock_run / "checkpoint_last.pt", tmp_path / "code.pt", **variables)
 
 
 def override_with_no_dictionary(stock_data, stock_checkpoint, **variables):
     result = fairseq("generate", stock_data, "--path", stock_checkpoint, "--model-overrides", "{'a'", **variables)
-    result.returncode = int("is no dictionary of settings" not in result.stderr)
+    result.returncode = int("is not a dictionary of settings" not in result.stderr)
     return result
 
 
@@ -270,7 +270,7 @@ def load_settings_of_another_type(stock_checkpoint, **variables):
         "import sys\n"
         "from fairseq import checkpoint_utils\n"
         "try: checkpoint_utils.load_model_ensemble([sys.argv[1]], {'encoder_attention_heads': 'x'})\n"
-        "except ValueError as error: assert 'give no model for its parameters' in str(error), error"
+        "except ValueError as error: assert 'do not match' in str(error), error"
     )
     return python(code, stock_checkpoint, **variables)
 

@@ -61,7 +61,7 @@ def test_legal_settings_are_what_eval_makes_of_them(text):
     ],
 )
 def test_all_else_is_refused(text):
-    with pytest.raises(SettingError, match="would have to be run as code to be a setting") as caught:
+    with pytest.raises(SettingError, match="is code, which is never run") as caught:
         evaluate(text)
     assert "\n" not in str(caught.value)
 
@@ -88,7 +88,7 @@ def test_every_module_that_calls_eval_is_patched():
 
 @pytest.mark.parametrize("text", ["{'a'", "5", "{5: 1}", "os", "[1]", CODE])
 def test_overrides_that_are_no_dictionary(text):
-    with pytest.raises(OverridesError, match="is no dictionary of settings; give one such as"):
+    with pytest.raises(OverridesError, match="is not a dictionary of settings; give one such as"):
         read_overrides(text)
 
 
@@ -120,7 +120,7 @@ HOSTILE = [
 def test_settings_of_a_checkpoint_are_never_run(kind, part, settings, altered, request, tmp_path, monkeypatch):
     path = altered(request.getfixturevalue(kind) / "checkpoint_last.pt", part, **settings)
     monkeypatch.chdir(tmp_path)
-    with pytest.raises(SettingError, match="would have to be run as code"):
+    with pytest.raises(SettingError, match="is code, which is never run"):
         checkpoint_utils.load_model_ensemble_and_task([str(path)])
     assert not (tmp_path / "PWNED").exists()
 
@@ -131,7 +131,7 @@ def test_settings_of_an_old_checkpoint_are_never_run(stock_checkpoint, tmp_path,
     state["args"], state["cfg"] = Namespace(**{**vars(state["cfg"]["model"]), "lr": CODE}), None
     torch.save(state, tmp_path / "old.pt")
     monkeypatch.chdir(tmp_path)
-    with pytest.raises(ValueError, match="old.pt is no checkpoint that fairseq-train wrote .ValueError: malform") as e:
+    with pytest.raises(ValueError, match="old.pt is not a checkpoint of fairseq-train .ValueError: malform") as e:
         checkpoint_utils.load_model_ensemble_and_task([str(tmp_path / "old.pt")])
     assert "\n" not in str(e.value) and not (tmp_path / "PWNED").exists()
 
@@ -139,7 +139,7 @@ def test_settings_of_an_old_checkpoint_are_never_run(stock_checkpoint, tmp_path,
 def test_a_hostile_checkpoint_in_a_command(stock_data, stock_run, altered, tmp_path):
     path = altered(stock_run / "checkpoint_last.pt", "criterion", _name="ctc", wer_args=CODE)
     words = ("--task", "translation", "--path", path, "--max-tokens", "100")
-    assert "would have to be run as code" in refused(command("validate", stock_data, *words, cwd=tmp_path), "validate")
+    assert "is code, which is never run" in refused(command("validate", stock_data, *words, cwd=tmp_path), "validate")
     assert not (tmp_path / "PWNED").exists()
 
 
@@ -149,8 +149,8 @@ def test_a_hostile_checkpoint_in_a_command(stock_data, stock_run, altered, tmp_p
         ("{'no_such_key': 1}", "the checkpoint and its model have no setting no_such_key; correct the name"),
         ("{'encoder_atention_heads': 1}", "no setting encoder_atention_heads; did you mean encoder_attention_heads?"),
         ("{'encoder_attention_heads': 'x'}", "encoder_attention_heads is 2 in the checkpoint, but 'x' is of another t"),
-        ("{'encoder_attention_heads': 0}", "checkpoint_last.pt give no model for its parameters .ZeroDivisionError"),
-        ("{'encoder_embed_dim': 32}", "checkpoint_last.pt give no model for its parameters .RuntimeError: size mism"),
+        ("{'encoder_attention_heads': 0}", "checkpoint_last.pt do not match .ZeroDivisionError"),
+        ("{'encoder_embed_dim': 32}", "checkpoint_last.pt do not match .RuntimeError: size mism"),
     ],
 )
 def test_nonsense_in_overrides(overrides, message, stock_checkpoint):
@@ -171,7 +171,7 @@ def test_overrides_that_are_code_are_never_run(name, stock_data, stock_lm_data, 
     words = ("--task", task, "--path", stock_checkpoint, "--model-overrides", CODE, "--batch-size", "1")
     process = command(name, text, *words, cwd=tmp_path, stdin="w1\n")
     assert not (tmp_path / "PWNED").exists()
-    assert "is no dictionary of settings" in refused(process, name)
+    assert "is not a dictionary of settings" in refused(process, name)
 
 
 @pytest.mark.parametrize("count", ["0", "-3"])

@@ -111,14 +111,14 @@ def test_samples_beyond_the_positions(stock_data, stock_checkpoint, tmp_path):
         ("generate", "--path", stock_checkpoint),
     ):
         line = refused(fairseq(command, stock_data, *options, *limits), command)
-        assert re.search(r"sample \d+ has \d+ source tokens where at most 6 fit; shorten it", line), line
+        assert re.search(r"sample \d+ has \d+ source tokens but at most 6 fit; shorten it", line), line
         assert "--skip-invalid-size-inputs-valid-test" in line
 
 
 def test_a_text_beyond_the_positions():
     error = Exception("Size of sample #3 is invalid (=2049) since max_positions=2048, skip this example with --skip-it")
-    assert explain(error).startswith("sample 3 has 2049 tokens where at most 2048 fit; ")
-    assert explain(error).endswith("leave such samples out with --skip-it")
+    assert explain(error).startswith("sample 3 has 2049 tokens but at most 2048 fit; ")
+    assert explain(error).endswith("skip such samples with --skip-it")
 
 
 def test_a_text_that_is_not_utf8(stock_data, stock_checkpoint, tmp_path):
@@ -128,7 +128,7 @@ def test_a_text_that_is_not_utf8(stock_data, stock_checkpoint, tmp_path):
     assert line.endswith("latin.src is not UTF-8: byte 0xe9 in line 2; convert it, for example with iconv")
     words = ("--only-source", "--trainpref", tmp_path / "latin.src", "--destdir", tmp_path / "out")
     line = refused(fairseq("preprocess", *words), "preprocess")
-    assert "a text is not UTF-8: byte 0xe9 at byte 13 of what was read" in line
+    assert "a text is not UTF-8: byte 0xe9 at byte 13 of the input" in line
 
 
 def test_a_directory_as_a_file(stock_data, stock_checkpoint, tmp_path):
@@ -137,7 +137,9 @@ def test_a_directory_as_a_file(stock_data, stock_checkpoint, tmp_path):
 
 
 def test_a_file_that_may_not_be_read():
-    assert explain(PermissionError(13, "Permission denied", "x.pt")).startswith("x.pt: permission denied; give a place")
+    assert explain(PermissionError(13, "Permission denied", "x.pt")).startswith(
+        "x.pt: permission denied; choose another path"
+    )
 
 
 def test_score_without_its_file(tmp_path):
@@ -177,9 +179,9 @@ def test_hydra_train_in_two_precisions(tmp_path):
 @pytest.mark.parametrize(
     ("flags", "told"),
     [
-        ("--memory-efficient-fp16 --optimizer adagrad", "do not go with the optimizer Adagrad; give --fp16 or --bf16"),
+        ("--memory-efficient-fp16 --optimizer adagrad", "do not support the optimizer Adagrad; give --fp16 or --bf16"),
         ("--fp16 --optimizer adafactor", "add --fp16-no-flatten-grads"),
-        ("--fp16 --update-freq 1,2", "--fp16 with --update-freq that changes needs --fp16-scale-window"),
+        ("--fp16 --update-freq 1,2", "--fp16 with a changing --update-freq needs --fp16-scale-window"),
     ],
 )
 def test_half_precision_with_what_it_does_not_go_with(flags, told, stock_data):

@@ -69,7 +69,7 @@ def test_other_settings_do_not_mix_with_a_trained_system(chain, lm_smoke, lm_scr
     before = files(home)
     result = lm_script("train.sh", "alibi", "tiny", "--dropout", "0.3", SCALE="smoke", WORK=lm_smoke)
     assert result.returncode == 2 and result.stderr.count("\n") == 1
-    assert "was trained with other settings or words" in result.stderr and files(home) == before
+    assert "was trained with other settings or another dictionary" in result.stderr and files(home) == before
 
 
 def test_another_analysis_of_the_same_systems_trains_nothing(chain, lm_smoke, lm_script):

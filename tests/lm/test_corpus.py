@@ -76,7 +76,7 @@ def test_names_may_say_what_is_held_out(tmp_path):
     ("files", "message"),
     [
         ({}, "has no files"),
-        ({"a": "", "b": ""}, "nothing but empty files"),
+        ({"a": "", "b": ""}, "has only empty files"),
         ({"a": "x", "b": b"caf\xe9", "c": "x"}, "b is not UTF-8 text .byte 3.; convert it"),
         ({"a": "x", "b.gz": b"no gzip", "c": "x"}, "cannot read .*b.gz"),
         ({"train.a": "x", "valid.b": "x", "test.c": "x", "notes": "x"}, "but notes is not; name all or none"),

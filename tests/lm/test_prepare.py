@@ -73,7 +73,7 @@ def test_documents_and_a_text_to_evaluate_on(lm_script, tmp_path):
 def test_words_of_wikitext_that_are_not_the_published_ones_are_refused(lm_script, tmp_path):
     folder = archives.wikitext(tmp_path / "archives", "words")
     done = lm_script("prepare.sh", "wikitext-103-words", "--data", folder, SCALE="paper", WORK=tmp_path / "work")
-    assert done.returncode == 2 and done.stderr.count("\n") == 1 and "cut off or another file" in done.stderr
+    assert done.returncode == 2 and done.stderr.count("\n") == 1 and "truncated or another file" in done.stderr
     assert not list((tmp_path / "work").rglob("binary"))
 
 
@@ -104,17 +104,17 @@ def test_wikitext_is_downloaded_from_the_first_mirror_that_has_it(lm_script, tmp
         (("documents",), {}, "give --data DIR"),
         (("documents", "--data", "/nowhere"), {}, "--data /nowhere is not a folder"),
         (("documents", "--data"), {}, "--data needs a value"),
-        (("documents", "--data", ".", "--name", "a/b"), {}, "--name a/b is no name"),
-        (("documents", "--data", ".", "--name", "stdlib"), {}, "--name stdlib is that of another corpus"),
+        (("documents", "--data", ".", "--name", "a/b"), {}, "--name a/b is not a valid name"),
+        (("documents", "--data", ".", "--name", "stdlib"), {}, "--name stdlib is the name of another corpus"),
         (("documents", "--dta", "."), {}, "option --dta is not one of"),
         (("text",), {}, "give the text a name"),
-        (("text", "test", "--data", "."), {}, "text test is the corpus's own"),
+        (("text", "test", "--data", "."), {}, "the name test is reserved"),
         (("text", "pg22", "--data", "."), {}, "prepare the corpus first"),
         (("text", "pg22", "--data", ".", "--gpt2", "."), {}, "--gpt2 is not for text"),
         (("wikitext-103", "--data", "."), {}, "--data . lacks wikitext-103-raw-v1.zip"),
         (("wikitext-103", "--data", ".", "--mirror", "file:///x"), {}, "give one of them"),
         (("stdlib",), {"WORKERS": "two"}, "WORKERS two is not a whole number above 0"),
-        (("stdlib",), {"CORPUS": "../x"}, "CORPUS ../x is no name"),
+        (("stdlib",), {"CORPUS": "../x"}, "CORPUS ../x is not a valid name"),
         (("stdlib",), {"VENV": "/nowhere", "PATH": "/usr/bin:/bin"}, "run scripts/setup.sh"),
     ],
 )

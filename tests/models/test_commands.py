@@ -144,7 +144,7 @@ def test_ensemble_and_model_overrides(reversal_data, tmp_path):
 
     long = " ".join(["w1"] * 80) + "\n"
     words = ["fairseq-interactive", reversal_data, "--path", checkpoints[0], "--beam", 1, "--max-len-b", 5]
-    assert "81 source tokens where at most 64 fit" in with_plugin(*words, stdin=long, status=2)
+    assert "81 source tokens but at most 64 fit" in with_plugin(*words, stdin=long, status=2)
     overrides = ["--model-overrides", "{'posnet_beyond': 'clamp'}"]
     assert re.search(r"^H-0\t", with_plugin(*words, *overrides, stdin=long), re.M)
 

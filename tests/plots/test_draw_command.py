@@ -102,5 +102,5 @@ def test_a_checkpoint_with_nonsense_for_settings(tmp_path, capsys):
         words = ["draw", "--checkpoint", str(tmp_path / "model.pt"), "--output", str(tmp_path / f"figure{number}")]
         assert main(words) == 2
         error = capsys.readouterr().err
-        assert error.count("\n") == 1 and ("must be a whole number" in error or "do not give its encodings" in error)
+        assert error.count("\n") == 1 and ("must be a whole number" in error or "cannot build the encodings" in error)
     assert [path.name for path in tmp_path.iterdir()] == ["model.pt"]

@@ -91,4 +91,4 @@ def test_buckets_that_are_no_numbers_are_refused(capsys):
     with pytest.raises(SystemExit) as caught:
         main(["lengths", "--src", "x", "--hyp", "y", "--buckets", "10,many"])
     assert caught.value.code == 2
-    assert "--buckets: 10,many: give whole numbers with commas" in capsys.readouterr().err
+    assert "--buckets: 10,many: give whole numbers separated by commas" in capsys.readouterr().err

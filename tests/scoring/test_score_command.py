@@ -123,7 +123,7 @@ def test_warnings_on_text_that_misleads(tmp_path, write, reference):
     tokenized = write("tokenized.txt", [line.replace(".", " .") for line in GOOD])
     pieces = write("pieces.txt", [line.replace("en", "@@ en") for line in GOOD])
     notes = run_json(tmp_path, "--ref", reference, "--hyp", tokenized, pieces, "--bootstrap-samples", "9")["notes"]
-    assert len(notes) == 2 and "tokenized.txt is tokenised" in notes[0] and "pieces.txt holds subword" in notes[1]
+    assert len(notes) == 2 and "tokenized.txt is tokenised" in notes[0] and "pieces.txt contains subword" in notes[1]
     assert run_json(tmp_path, "--ref", reference, "--hyp", write("good.txt", GOOD))["notes"] == []
 
 
@@ -148,7 +148,7 @@ BAD_FILES = {
     "empty": (b"", "is empty"),
     "short": (b"one line\n", "has 1 lines but"),
     "latin1": ("Übel\n".encode("latin-1") * 4, "is not UTF-8: byte 0xdc in line 1"),
-    "binary": (b"a\nb\0\nc\nd\n", "line 2 holds a NUL byte"),
+    "binary": (b"a\nb\0\nc\nd\n", "line 2 contains a NUL byte"),
     "gzip": (b"\x1f\x8b\x08\x00", "decompress it first"),
 }
 
@@ -174,7 +174,7 @@ def test_bad_files_end_in_one_line_and_change_nothing(tmp_path, write, reference
 @pytest.mark.parametrize(
     "arguments, message",
     [
-        (["--hyp", "{good}"], "is plain text, which holds no references; give --ref"),
+        (["--hyp", "{good}"], "is plain text without references; give --ref"),
         (["--ref", "{ref}", "--hyp", "{good}", "{good}"], "is given twice"),
         (["--ref", "{ref}", "--hyp", "{good}", "{poor}", "--names", "x", "x"], "--names x is given twice"),
         (["--ref", "{ref}", "--hyp", "{good}", "--names", "x", "y"], "2 --names for 1 --hyp"),

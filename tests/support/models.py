@@ -4,7 +4,7 @@ import torch
 
 import fairseq_posenc.models.language_model  # noqa: F401 (registers the architectures)
 from fairseq_posenc.analysis.build import architecture as architecture_of_size
-from fairseq_posenc.analysis.build import build_model as build_model_of_words
+from fairseq_posenc.analysis.build import build_model as build_model_of_size
 from fairseq_posenc.encodings import encoding_class
 from tests.support.encodings import CASES
 
@@ -43,7 +43,7 @@ def words_of(flags):
 
 
 def build_model(arch, *flags, words=20, target_words=None):
-    return build_model_of_words(arch, *flags, words=words, target_words=target_words)
+    return build_model_of_size(arch, *flags, vocab_size=words, target_vocab_size=target_words)
 
 
 def architecture(encoding):

@@ -86,7 +86,7 @@ def test_systems_whose_limit_is_below_the_long_sentences_are_left_out(results, w
     with open(work / "smoke" / "en-de" / "joined" / "bpe.test.de", "a") as file:
         file.write("und " * 600 + "\n")
     folder, printed = results("lengths", "--only", "sinusoidal,posnet-embed")
-    assert "posnet-embed is left out: its sentences have at most 512 subwords, the longest here has 601" in printed
+    assert "posnet-embed is left out: it reads at most 512 subwords, but the longest sentence has 601" in printed
     record = json.loads((folder / "lengths-en-de.json").read_text())
     assert [system["name"] for system in record["systems"]] == ["sinusoidal"]
 

@@ -64,7 +64,7 @@ def chain(wmt14_smoke, tmp_path_factory):
 def test_an_interruption_ends_every_process_and_says_what_continues(chain):
     _, (output, status, left), *_ = chain
     assert status == 130 and not left
-    assert "reproduce.sh: interrupted; the same command continues" in output
+    assert "reproduce.sh: interrupted; run the same command again to continue" in output
 
 
 def test_the_same_command_continues_to_the_table(chain):
@@ -106,7 +106,7 @@ def test_other_settings_do_not_mix_with_a_trained_system(chain, wmt14_script):
     before = files(work)
     result = wmt14_script("train.sh", "none", "en-de", "base", "--dropout", "0.3", SCALE="smoke", WORK=work)
     assert result.returncode == 2 and result.stderr.count("\n") == 1
-    assert "was trained with other settings or words" in result.stderr and "NAME=" in result.stderr
+    assert "was trained with other settings or another dictionary" in result.stderr and "NAME=" in result.stderr
     result = wmt14_script("train.sh", "none", "en-de", "base", SCALE="smoke", WORK=work)
     assert result.returncode == 0 and result.stdout == "train none en-de base seed 1: already done\n"
     assert files(work) == before
@@ -118,7 +118,7 @@ def test_a_folder_is_trained_in_by_one_process_at_a_time(chain, wmt14_script):
     with Lock(folder, ".lock-0"):
         result = wmt14_script("train.sh", "rope", "en-de", "base", SCALE="smoke", WORK=work)
     assert result.returncode == 2 and result.stderr.count("\n") == 1
-    assert f"process {os.getpid()} on " in result.stderr and f" is at work in {folder}; wait" in result.stderr
+    assert f"process {os.getpid()} on " in result.stderr and f" is working in {folder}; wait" in result.stderr
     assert not (folder / "checkpoints").exists()
 
 
@@ -128,7 +128,7 @@ def test_a_second_run_in_the_folder_says_so_and_stops(chain, wmt14_script):
     with Lock(work / "smoke" / "results"):
         result = wmt14_script("reproduce.sh", "table2", SCALE="smoke", WORK=work)
     assert result.returncode == 2 and not result.stdout and result.stderr.count("\n") == 1
-    assert f"reproduce.sh: error: process {os.getpid()} on " in result.stderr and "is at work in " in result.stderr
+    assert f"reproduce.sh: error: process {os.getpid()} on " in result.stderr and "is working in " in result.stderr
     assert files(work) == before
 
 
@@ -136,5 +136,5 @@ def test_fewer_checkpoints_than_asked_for_are_said_and_change_nothing(chain, wmt
     work, *_ = chain
     before = files(work)
     result = wmt14_script("generate.sh", "none", "en-de", "base", SCALE="smoke", WORK=work, AVERAGE="9")
-    assert result.returncode != 0 and "has 5 checkpoints" in result.stderr and "but 9 are asked for" in result.stderr
+    assert result.returncode != 0 and "has only 5 of the requested 9 checkpoints" in result.stderr
     assert files(work) == before

@@ -86,7 +86,7 @@ def test_no_mirror_with_the_file_is_one_line_and_keeps_what_is_there(mirror, fol
 
 
 @pytest.mark.parametrize(
-    ("damage", "said"), [(lambda b: b[:-1], "cut off or changed"), (lambda b: b[:-1] + b"?", "SHA-256")]
+    ("damage", "said"), [(lambda b: b[:-1], "truncated or changed"), (lambda b: b[:-1] + b"?", "SHA-256")]
 )
 def test_a_file_that_was_cut_off_or_changed_later_is_refused(damage, said, mirror, folder, checksums):
     fetch.fetch(ARCHIVE, folder, checksums, [url(mirror)])

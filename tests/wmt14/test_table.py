@@ -26,7 +26,7 @@ def log(epochs, losses, parameters="1,451,008"):
 def test_facts_of_a_training(tmp_path):
     path = tmp_path / "train.log"
     path.write_text(log([(100, 900.4), (200, 1100), (300, 5000)], [(150, 4.5), (300, 4.25), (100, 6)]))
-    assert training_log.training_facts(path) == {
+    assert training_log.training_summary(path) == {
         "parameters": 1_451_008,
         "epochs": 3,
         "updates": 300,
@@ -41,7 +41,7 @@ def test_facts_of_a_training(tmp_path):
 def test_a_training_that_was_continued_counts_an_epoch_once(tmp_path):
     path = tmp_path / "train.log"
     path.write_text(log([(100, 1000)], [(100, 5)]) + "\n" + log([(100, 2000), (200, 2000)], [(200, 4)]))
-    facts = training_log.training_facts(path)
+    facts = training_log.training_summary(path)
     assert (facts["epochs"], facts["words_per_second"], facts["training_minutes"]) == (2, 2000, 3.0)
 
 
@@ -50,7 +50,7 @@ def test_a_log_without_an_epoch_is_one_line(text, tmp_path):
     if text is not None:
         (tmp_path / "train.log").write_text(text)
     with pytest.raises(InputError, match="train the system first"):
-        training_log.training_facts(tmp_path / "train.log")
+        training_log.training_summary(tmp_path / "train.log")
 
 
 @pytest.mark.parametrize(

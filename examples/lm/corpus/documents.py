@@ -23,7 +23,7 @@ def find(folder):
     names = [path.relative_to(folder) for path in paths]
     found = [str(name) for name in names if not any(part.startswith(".") for part in name.parts)]
     if not found:
-        raise InputError(f"{folder} has no files; give a folder with one text file a document")
+        raise InputError(f"{folder} has no files; give a folder with one text file per document")
     return found
 
 
@@ -45,7 +45,7 @@ def named_split(name):
 
 
 def divide(folder, sizes, held_out, long):
-    """{name: split}. Raises InputError where some names say it and others do not, or a split has no document."""
+    """{name: split}. Raises InputError if some names say it and others do not, or a split has no document."""
     named = {name: named_split(name) for name in sizes}
     if not any(named.values()):
         return splits.assign(sizes, held_out, long)
@@ -71,7 +71,7 @@ def main(argv=None):
     sizes = {name: len(read(args.folder, name)) for name in names}
     sizes = {name: size for name, size in sizes.items() if size}
     if not sizes:
-        raise InputError(f"{args.folder} has nothing but empty files; give one text file a document")
+        raise InputError(f"{args.folder} has only empty files; give one text file per document")
     where = dict.fromkeys(sizes, "test") if args.test_only else divide(args.folder, sizes, args.held_out, args.long)
     splits.write(args.output, where, lambda name: read(args.folder, name), limit=args.limit)
 

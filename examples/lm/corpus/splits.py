@@ -60,18 +60,18 @@ def assign(sizes, held_out, long):
             splits[name] = split
             taken += sizes[name]
     if "train" not in splits.values():
-        raise InputError("the documents are too few: none is left for training; give more")
+        raise InputError("there are too few documents: none is left for training; give more")
     return splits
 
 
-def write(output, splits, read, facts=None, limit=None):
+def write(output, splits, read, extra=None, limit=None):
     """Write OUTPUT/SPLIT.jsonl for every split that has documents, and OUTPUT/counts.json, all or nothing.
 
     Args:
         output: Path of a folder.
         splits: {name: split}.
         read: function from a name to the text of the document.
-        facts: what else counts.json says.
+        extra: further fields of counts.json.
         limit: training text stops after the document with which it reaches so many characters.
     """
     counts = {}
@@ -93,6 +93,6 @@ def write(output, splits, read, facts=None, limit=None):
                     documents += 1
                     characters += len(text)
             counts[split] = {"documents": documents, "characters": characters, "sha256": digest.hexdigest()}
-        write_json(partial / "counts.json", labelled("corpus", {**(facts or {}), **counts}))
+        write_json(partial / "counts.json", labelled("corpus", {**(extra or {}), **counts}))
     for split, count in counts.items():
         print(f"{split}: {count['documents']:,} documents, {count['characters']:,} characters")

@@ -48,12 +48,12 @@ def main(argv=None):
     sizes = {name: size for name, size in sizes.items() if size}
     if len(sizes) < 100:
         raise InputError(
-            f"{folder} has {len(sizes)} modules with source code; this Python comes without its library's source: use "
+            f"{folder} has {len(sizes)} modules with source code; this Python has no source of its library: use "
             "another Python, or prepare.sh documents"
         )
     where = splits.assign(sizes, args.held_out, args.long)
-    facts = {"python": platform.python_version()}
-    splits.write(args.output, where, lambda name: read(folder, name), facts, args.limit)
+    version = {"python": platform.python_version()}
+    splits.write(args.output, where, lambda name: read(folder, name), version, args.limit)
 
 
 if __name__ == "__main__":

@@ -39,7 +39,7 @@ TITLE = re.compile(r" = [^=].*[^=] = \n|\Z")
 
 
 def members(kind, folder, output):
-    """For each split its name and its text, line by line. Raises InputError where the archive cannot be read."""
+    """For each split its name and its text, line by line. Raises InputError if the archive cannot be read."""
     path = folder / ARCHIVES[kind].name
     try:
         with zipfile.ZipFile(path) as archive:
@@ -48,7 +48,7 @@ def members(kind, folder, output):
                     lines = io.TextIOWrapper(file, encoding="utf-8", newline="\n")
                     yield split, tqdm(lines, desc=f"{split} text", unit=" lines", leave=False, disable=None)
     except (OSError, KeyError, zipfile.BadZipFile, zlib.error, UnicodeDecodeError) as error:
-        raise InputError(f"cannot read {path}: {error}; remove it and run again to fetch it anew") from error
+        raise InputError(f"cannot read {path}: {error}; remove it and run again to fetch it") from error
 
 
 def articles(lines):
@@ -91,7 +91,7 @@ def main(argv=None):
     add_fetch_arguments(fetching, MIRRORS)
     for kind in ARCHIVES:
         writing = commands.add_parser(kind, help="write the text")
-        writing.add_argument("folder", type=Path, help="with the archive")
+        writing.add_argument("folder", type=Path, help="folder with the archive")
         writing.add_argument("output", type=Path)
     args = parser.parse_args(argv)
     if args.command != "fetch":

@@ -18,7 +18,7 @@ from fairseq_posenc.results import labelled
 
 
 def verdict(source, target, longest, ratio):
-    """What becomes of a pair whose sides have these lengths: "kept", or why it goes: "empty", "too long", "ratio"."""
+    """Classify a pair by the lengths of its sides: "kept", or why it is dropped: "empty", "too long", "ratio"."""
     if not source or not target:
         return "empty"
     if max(source, target) > longest:
@@ -44,7 +44,7 @@ def clean(prefix, output, source, target, longest, ratio):
         pairs = itertools.zip_longest(*texts)
         for pair in tqdm(pairs, desc=f"cleaning {Path(prefix).name}", unit=" pairs", leave=False, disable=None):
             if None in pair:
-                raise InputError(f"{sides[0]} and {sides[1]} differ in their number of lines; make both again")
+                raise InputError(f"{sides[0]} and {sides[1]} have different numbers of lines; create both again")
             kind = verdict(*(len(line.split()) for line in pair), longest, ratio)
             counts[kind] += 1
             if kind == "kept":
@@ -61,11 +61,11 @@ def main(argv=None):
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     for name in ("input", "output", "source", "target"):
         parser.add_argument(name)
-    parser.add_argument("--longest", type=positive, default=250, help="subwords a side (default: %(default)s)")
-    parser.add_argument("--ratio", type=float, default=1.5, help="of the lengths, at most (default: %(default)s)")
+    parser.add_argument("--longest", type=positive, default=250, help="subwords per side (default: %(default)s)")
+    parser.add_argument("--ratio", type=float, default=1.5, help="largest ratio of the lengths (default: %(default)s)")
     args = parser.parse_args(argv)
     if args.ratio < 1:
-        raise InputError(f"--ratio {args.ratio:g} is below 1, which keeps nothing; the papers' is 1.5")
+        raise InputError(f"--ratio {args.ratio:g} is below 1, which keeps no pair; the papers use 1.5")
     counts = clean(args.input, args.output, args.source, args.target, args.longest, args.ratio)
     fields = {"longest": args.longest, "ratio": args.ratio, "pairs": counts}
     write_json(f"{args.output}.json", labelled("cleaning", fields))

@@ -3,7 +3,7 @@
 An interrupted download continues where it stopped. The SHA-256 of what was first fetched, or was already there, is kept
 in the file CHECKSUMS; a file that is later another one is refused. Plain text of a held-out set in the folder
 (newstest2013.en, newstest2014.en-de.en, ...; .gz or not) takes the place of its archive. Prints name, bytes and SHA-256
-of each file; what goes on is told on standard error.
+of each file; progress goes to standard error.
 """
 
 import argparse

@@ -27,7 +27,7 @@ BLOCK = 1 << 20
 def training_text(pair, folder, output):
     """Append the parts of the training text to output/train.LANGUAGE; return {member: number of pairs}.
 
-    Raises InputError where an archive cannot be read, lacks a part, or its two sides differ in length.
+    Raises InputError if an archive cannot be read, lacks a part, or its two sides differ in length.
     """
     counts = {}
     for part in sources.TRAINING[pair]:
@@ -35,14 +35,18 @@ def training_text(pair, folder, output):
         try:
             lines = append_members(part, path, pair, output)
         except (OSError, EOFError, tarfile.TarError, zlib.error) as error:
-            raise InputError(f"cannot read {path}: {error}; remove it and run again to fetch it anew") from error
+            raise InputError(f"cannot read {path}: {error}; remove it and run again to fetch it") from error
         if len(lines) < 2:
-            raise InputError(f"{path} lacks {part.member.format('LANGUAGE')} of {pair}; remove it and fetch it anew")
+            raise InputError(
+                f"{path} lacks {part.member.format('LANGUAGE')} of {pair}; remove it and run again to fetch it"
+            )
         first, second = (lines[language] for language in pair.split("-"))
         if first != second or not first:
-            raise InputError(f"{path}: {part.member} has {first:,} and {second:,} lines; remove it and fetch it anew")
+            raise InputError(
+                f"{path}: {part.member} has {first:,} and {second:,} lines; remove it and run again to fetch it"
+            )
         if first != part.pairs:
-            warn(f"{part.member} has {first:,} pairs; {part.pairs:,} were remembered")
+            warn(f"{part.member} has {first:,} pairs; expected {part.pairs:,}")
         counts[part.member] = first
     return counts
 
@@ -84,7 +88,7 @@ def held_out_text(pair, folder, output):
         texts[split] = held_out.read(folder, split, pair)
         counts[split] = len(texts[split][0])
         if counts[split] not in KNOWN_SIZES[split]:
-            warn(f"{split} has {counts[split]:,} sentences; {' or '.join(map(str, KNOWN_SIZES[split]))} were expected")
+            warn(f"{split} has {counts[split]:,} sentences; {' or '.join(map(str, KNOWN_SIZES[split]))} expected")
         if split in ("valid", "test"):
             for language, lines in zip(pair.split("-"), texts[split]):
                 (output / f"{split}.{language}").write_bytes("".join(f"{line}\n" for line in lines).encode())
@@ -100,7 +104,7 @@ def warn(message):
 def main(argv=None):
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("pair", choices=sorted(sources.TRAINING))
-    parser.add_argument("folder", type=Path, help="with the archives")
+    parser.add_argument("folder", type=Path, help="folder with the archives")
     parser.add_argument("output", type=Path)
     args = parser.parse_args(argv)
     with folder_at_once(args.output) as partial:

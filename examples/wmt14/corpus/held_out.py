@@ -61,7 +61,7 @@ def read_sgml(archive, split, pair):
 def positions(part, whole):
     """For each sentence pair of ``part`` its place in ``whole``, from 0; each place is taken once.
 
-    Both are (sources, references). The order may differ, as it does in newstest2014. Raises InputError where a pair is
+    Both are (sources, references). The order may differ, as it does in newstest2014. Raises InputError if a pair is
     not in ``whole``.
     """
     places = defaultdict(list)
@@ -70,6 +70,6 @@ def positions(part, whole):
     found = []
     for pair in zip(*part):
         if not places[pair]:
-            raise InputError(f"sacreBLEU's test set has a sentence that the full one lacks: {pair[0]!r}; fetch both")
+            raise InputError(f"the full test set lacks a sentence of sacreBLEU's: {pair[0]!r}; fetch both again")
         found.append(places[pair].pop(0))
     return found

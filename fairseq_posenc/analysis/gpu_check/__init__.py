@@ -1,7 +1,7 @@
-"""What is checked first on a new device, a module a part.
+"""The first check of a new device, one module per part.
 
-Each part has ``TITLE``, ``rows(sizes, systems, families)``, which measures and yields a dictionary (ready for JSON) a
-row, and ``line(row)``. ``row["agrees"]`` of parity and beam says whether the device computes what the CPU does.
+Each part has ``TITLE``, ``rows(sizes, systems, families)``, which measures and yields one dictionary (ready for JSON)
+per row, and ``line(row)``, its text. ``row["agrees"]`` of parity and beam says whether device and CPU agree.
 """
 
 from fairseq_posenc.analysis.gpu_check import beam, kernels, lengths, parity, synchronizations, training

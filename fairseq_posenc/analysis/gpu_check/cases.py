@@ -1,6 +1,6 @@
-"""The models and batches of the checks: as small as a device is still used in earnest, or tiny for a CPU."""
+"""The models and batches of the checks: small but realistic for a GPU, tiny for a CPU."""
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 
 import torch
 
@@ -13,12 +13,12 @@ PADDING = 1
 
 @dataclass(frozen=True)
 class Sizes:
-    """``length``: tokens of a text in parity and kernels; ``lengths``: of those whose time and memory are measured."""
+    """``length``: tokens per text in parity and kernels; ``lengths``: text lengths for time and memory."""
 
     device: str
     dim: int = 32
     heads: int = 4
-    words: int = 60
+    vocab_size: int = 60
     length: int = 48
     window: int = 8
     block: int = 16
@@ -30,6 +30,10 @@ class Sizes:
     def families(self):
         return (TRANSLATION, "full", f"window:{self.window}", f"blockwise:{self.block}")
 
+    def settings(self):
+        """The fields for JSON, where the vocabulary size is called ``words``."""
+        return {"words" if name == "vocab_size" else name: value for name, value in asdict(self).items()}
+
 
 def sizes_of(device):
     """Sizes that suit a device."""
@@ -39,7 +43,7 @@ def sizes_of(device):
 
 
 def cases(sizes, systems, families):
-    """(system, family) of all that exist: stock fairseq has no patterns."""
+    """All pairs (system, family) that exist: stock fairseq has no attention patterns."""
     for system in systems:
         for family in sizes.families:
             if family.partition(":")[0] in families and (system != STOCK or family in (TRANSLATION, "full")):
@@ -47,7 +51,10 @@ def cases(sizes, systems, families):
 
 
 def build(sizes, system, family, dim=None, layers=2, length=None):
-    """The model on the CPU, training, without dropout; ``family`` is TRANSLATION or the pattern of a language model."""
+    """A model on the CPU, in training mode, without dropout.
+
+    ``family`` is TRANSLATION or the attention pattern of a language model.
+    """
     dim, sides = dim or sizes.dim, ("encoder", "decoder") if family == TRANSLATION else ("decoder",)
     flags = {"--dropout": 0, "--attention-dropout": 0}
     for side in sides:
@@ -65,15 +72,15 @@ def build(sizes, system, family, dim=None, layers=2, length=None):
     }.get(system, {})
     if family == TRANSLATION:
         arch = "transformer_iwslt_de_en" if system == STOCK else architecture(system, "iwslt_de_en")
-        words = ["--share-all-embeddings"]
+        argv = ["--share-all-embeddings"]
     else:
         arch = "transformer_lm" if system == STOCK else architecture(system, "tiny", "transformer_lm")
-        words = ["--task", "language_modeling", "--share-decoder-input-output-embed"]
+        argv = ["--task", "language_modeling", "--share-decoder-input-output-embed"]
         flags["--tokens-per-sample"] = length or sizes.length
         if system != STOCK:
             flags["--attention-pattern"] = family
-    words += [word for pair in flags.items() for word in pair]
-    return build_model(arch, *words, words=sizes.words).train()
+    argv += [arg for pair in flags.items() for arg in pair]
+    return build_model(arch, *argv, vocab_size=sizes.vocab_size).train()
 
 
 def batch(sizes, family, length=None, texts=3):
@@ -87,12 +94,12 @@ def batch(sizes, family, length=None, texts=3):
 
 
 def sentences(sizes, lengths, left=False):
-    """Random words, each sentence with its end, padded at the right or ``left``."""
+    """Random tokens, every sentence with its end-of-sentence symbol, padded at the right or at the ``left``."""
     generator = torch.Generator().manual_seed(len(lengths) + left)
     rows = torch.full((len(lengths), max(lengths)), PADDING)
     for row, length in zip(rows, lengths):
         start = len(row) - length if left else 0
-        row[start : start + length] = torch.randint(4, 4 + sizes.words, (length,), generator=generator)
+        row[start : start + length] = torch.randint(4, 4 + sizes.vocab_size, (length,), generator=generator)
         row[start + length - 1] = 2
     return rows
 

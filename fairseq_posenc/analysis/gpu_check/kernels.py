@@ -1,10 +1,10 @@
-"""The kernels of scaled dot-product attention that PyTorch takes in self-attention, in training with fp16."""
+"""The kernels of scaled dot-product attention that PyTorch chooses for self-attention, in training with fp16."""
 
 from torch.profiler import ProfilerActivity, profile, record_function
 
 from fairseq_posenc.analysis.gpu_check.cases import batch, build, cases, moved
 
-TITLE = "kernels: of self-attention in an fp16 training step"
+TITLE = "kernels: self-attention in an fp16 training step"
 PREFIX = "aten::_scaled_dot_product_"
 NAMES = {
     "flash_attention": "flash",
@@ -22,27 +22,27 @@ def rows(sizes, systems, families):
 
 
 def kernels_of(model, inputs):
-    """{"encoder": kernels, "decoder": kernels}, all that the self-attention of its layers takes in a forward pass."""
+    """{"encoder": kernels, "decoder": kernels}: all kernels of their self-attention in a forward pass."""
     sides = [side for side in ("encoder", "decoder") if hasattr(model, side)]
     for side in sides:
         for layer in getattr(model, side).layers:
             label(layer.self_attn, side)
     with profile(activities=[ProfilerActivity.CPU]) as profiler:
         model(*inputs)
-    found = {side: set() for side in sides}
+    kernels = {side: set() for side in sides}
     for event in profiler.events():
         if event.name.startswith(PREFIX):
             parent = event.cpu_parent
-            while parent is not None and parent.name not in found:
+            while parent is not None and parent.name not in kernels:
                 parent = parent.cpu_parent
             if parent is not None:
                 name = event.name[len(PREFIX) :]
-                found[parent.name].add(NAMES.get(name, name))
-    return {side: sorted(names) or ["own products"] for side, names in found.items()}
+                kernels[parent.name].add(NAMES.get(name, name))
+    return {side: sorted(names) or ["own products"] for side, names in kernels.items()}
 
 
 def label(module, name):
-    """Name the time that is spent in ``module``."""
+    """Label the profiler's events inside ``module``."""
     labels = []
 
     def enter(*_):

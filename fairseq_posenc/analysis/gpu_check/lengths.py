@@ -24,7 +24,7 @@ def rows(sizes, systems, families):
 
 
 def measured(sizes, system, length):
-    """Median seconds, the peak of a GPU's memory above the model, and what is kept for the backward pass."""
+    """Median seconds, a GPU's peak memory above the model, and the bytes kept for the backward pass."""
     model = build(sizes, system, "full", dim=sizes.wide, layers=1, length=length).half().to(sizes.device)
     (text,) = moved(batch(sizes, "full", length, texts=1)[0], sizes.device)
 
@@ -42,8 +42,8 @@ def measured(sizes, system, length):
 def kept(model, text):
     """Bytes that a forward pass keeps for the backward pass, without the parameters."""
     with LiveMemory() as memory:
-        held = model.decoder(text, features_only=True)[0]
-    return sum(memory.alive(without=(held, *model.parameters())))
+        output = model.decoder(text, features_only=True)[0]
+    return sum(memory.alive(without=(output, *model.parameters())))
 
 
 def line(row):

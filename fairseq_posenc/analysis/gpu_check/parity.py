@@ -1,4 +1,4 @@
-"""Outputs and gradients on the device in every precision, beside fp32 on the CPU."""
+"""Outputs and gradients on the device in every precision, compared with fp32 on the CPU."""
 
 import copy
 import math
@@ -10,12 +10,12 @@ from fairseq_posenc.analysis.gpu_check.cases import PADDING, batch, build, cases
 from fairseq_posenc.analysis.precision import autocasting, in_precision
 from fairseq_posenc.encodings.base import PositionEncoding
 
-TITLE = "parity: relative error of outputs, gradients against fp32 on the CPU"
+TITLE = "parity: relative errors of outputs and gradients, compared with fp32 on the CPU"
 #: The largest relative errors of outputs and of gradients, both in the 2-norm.
 TOLERANCES = {"fp32": (1e-4, 5e-4), "fp16": (1e-2, 5e-2), "bf16": (1e-1, 5e-1), "amp": (1e-2, 5e-2)}
-#: Gradients of an encoding's own parameters below this share of all gradients count as this large.
+#: The error of an encoding's gradients is relative to at least this share of the norm of all gradients.
 SMALL = 1e-3
-#: What gradients are scaled by, so that none is too small for fp16.
+#: Factor of the loss, so that no gradient is too small for fp16.
 SCALE = 1024
 
 
@@ -26,39 +26,39 @@ def rows(sizes, systems, families):
         row = {"system": system, "family": family, "errors": {}, "agrees": True}
         for precision, largest in TOLERANCES.items():
             if precision == "amp" and sizes.device == "cpu":
-                largest = TOLERANCES["bf16"]  # to which autocast goes there
-            found = outputs_and_gradients(model, inputs, target, precision, sizes.device)
-            errors = relative_errors(found, expected)
+                largest = TOLERANCES["bf16"]  # autocast uses bf16 there
+            actual = outputs_and_gradients(model, inputs, target, precision, sizes.device)
+            errors = relative_errors(actual, expected)
             row["errors"][precision] = [error if math.isfinite(error) else None for error in errors]
             row["agrees"] &= all(error <= most for error, most in zip(errors, largest))
         yield row
 
 
-def relative_errors(found, expected):
-    """Of the outputs, and the larger one of all gradients and of those of the encoding's own parameters.
+def relative_errors(actual, expected):
+    """(error of the outputs, the larger error of all gradients and of the encoding's gradients).
 
-    Gradients of its own that are small beside the others, as where they cancel out, are measured by these.
+    Gradients of the encoding that are tiny, for example because they cancel out, are compared with all gradients.
     """
-    output, whole, own = ((x - y).norm() for x, y in zip(found, expected))
-    output_norm, whole_norm, own_norm = (y.norm() for y in expected)
-    gradient = torch.stack([whole / whole_norm, own / torch.maximum(own_norm, SMALL * whole_norm)]).max()
-    return float(output / output_norm), float(gradient)
+    output, all_gradients, encoding = ((x - y).norm() for x, y in zip(actual, expected))
+    output_norm, all_norm, encoding_norm = (y.norm() for y in expected)
+    encoding_error = encoding / torch.maximum(encoding_norm, SMALL * all_norm)
+    return float(output / output_norm), float(torch.maximum(all_gradients / all_norm, encoding_error))
 
 
 def outputs_and_gradients(model, inputs, target, precision, device):
-    """Of a copy of ``model`` on ``device``: logits, all gradients, those of its encodings, in fp64 on the CPU."""
+    """Logits, all gradients and the encodings' gradients of a copy of ``model`` on ``device``, as fp64 on the CPU."""
     model, target = in_precision(copy.deepcopy(model), precision).to(device), target.to(device)
     with autocasting(precision, device):
         logits = model(*moved(inputs, device))[0].float()
     loss = F.cross_entropy(logits.flatten(0, 1), target.flatten(), ignore_index=PADDING)
     (SCALE * loss).backward()
     encodings = [module for module in model.modules() if isinstance(module, PositionEncoding)]
-    own = [parameter for encoding in encodings for parameter in encoding.parameters()]
-    return tuple(vector(tensors) for tensors in ([logits], gradients(model.parameters()), gradients(own)))
+    of_encodings = [parameter for encoding in encodings for parameter in encoding.parameters()]
+    return tuple(vector(tensors) for tensors in ([logits], gradients(model.parameters()), gradients(of_encodings)))
 
 
 def gradients(parameters):
-    """Those of the parameters, 0 where there is none."""
+    """The gradients of the parameters; zeros for a parameter without one."""
     return [torch.zeros_like(x) if x.grad is None else x.grad for x in parameters]
 
 

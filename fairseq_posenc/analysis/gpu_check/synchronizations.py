@@ -1,4 +1,4 @@
-"""How often the host waits for the device: in a training step's forward pass, and in a step of decoding."""
+"""How often the host waits for the device: in the forward pass of training, and in a decoding step."""
 
 import warnings
 from contextlib import contextmanager
@@ -8,7 +8,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from fairseq_posenc.analysis.gpu_check.cases import batch, build, cases, moved
 
-TITLE = "syncs: host synchronisations of a forward pass in fp16, of a decoding step"
+TITLE = "syncs: host synchronisations per forward pass and per decoding step, in fp16"
 STEPS = 6
 READS = {"_local_scalar_dense", "equal", "masked_select", "nonzero", "_unique2"}
 
@@ -17,7 +17,7 @@ def rows(sizes, systems, families):
     for system, family in cases(sizes, systems, families):
         model, (inputs, _) = build(sizes, system, family).half().to(sizes.device), batch(sizes, family)
         inputs = moved(inputs, sizes.device)
-        model(*inputs)  # the first pass makes tables
+        model(*inputs)  # the first pass builds tables
         with counting(sizes.device) as forward:
             model(*inputs)
         step = decoding_step(model.eval(), inputs, sizes.device)
@@ -25,46 +25,46 @@ def rows(sizes, systems, families):
 
 
 def decoding_step(model, inputs, device):
-    """The synchronisations of the last of some steps, with a cache."""
+    """The synchronisations of the last of STEPS decoding steps, with a cache."""
     state, options = {}, {}
     with torch.no_grad():
         if hasattr(model, "encoder"):
             options["encoder_out"] = model.encoder(*inputs[:2])
         for length in range(1, STEPS + 1):
-            with counting(device) as found:
+            with counting(device) as synchronizations:
                 model.decoder(inputs[-1][:, :length], incremental_state=state, **options)
-    return found
+    return synchronizations
 
 
 @contextmanager
 def counting(device):
-    """While inside, collect synchronisations; on a CPU the reads of tensors that would be some on a GPU."""
+    """Context manager that collects synchronisations; on a CPU, the operations that would synchronise on a GPU."""
     if device == "cpu":
         with Reads() as reads:
-            yield reads.found
+            yield reads.operations
         return
-    found = []
+    synchronizations = []
     mode = torch.cuda.get_sync_debug_mode()
-    with warnings.catch_warnings(record=True) as told:
+    with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         torch.cuda.set_sync_debug_mode("warn")
         try:
-            yield found
+            yield synchronizations
         finally:
             torch.cuda.set_sync_debug_mode(mode)
-            found += [warning for warning in told if "synchronizing CUDA operation" in str(warning.message)]
+            synchronizations += [one for one in caught if "synchronizing CUDA operation" in str(one.message)]
 
 
 class Reads(TorchDispatchMode):
-    """Collects the operations whose results the host needs before it goes on."""
+    """Collects the operations whose results the host must wait for."""
 
     def __init__(self):
         super().__init__()
-        self.found = []
+        self.operations = []
 
     def __torch_dispatch__(self, function, types, args=(), kwargs=None):
         if function.overloadpacket.__name__ in READS:
-            self.found.append(function)
+            self.operations.append(function)
         return function(*args, **(kwargs or {}))
 
 

@@ -14,9 +14,9 @@ from fairseq.data.indexed_dataset import make_builder
 from fairseq_posenc.analysis.build import architecture, dictionary
 from fairseq_posenc.analysis.gpu_check.cases import STOCK, TRANSLATION
 
-TITLE = "training: fairseq-train on generated data, systems in turns"
+TITLE = "training: fairseq-train on generated data, systems taking turns"
 ROUNDS = 2
-#: Of ours: no cost, a bias, a learned bias; a CPU shows with one of them that it runs.
+#: An encoding without cost, one with a bias, one with a learned bias; on a CPU one is enough to show that it runs.
 SYSTEMS = {"cuda": ("sinusoidal", "alibi", "t5"), "cpu": ("alibi",)}
 COMMON = """
     --share-all-embeddings --criterion label_smoothed_cross_entropy --label-smoothing 0.1 --optimizer adam --lr 5e-4
@@ -29,7 +29,7 @@ TINY = """
     --encoder-layers 1 --decoder-layers 1 --cpu --num-workers 0 --max-tokens 200 --update-freq 2 --max-update 8
     --log-interval 2
 """
-# fairseq forgets the peak at every update, so that it would be that of the last one.
+# fairseq resets the peak at every update; without the reset it covers the whole run.
 COMMAND = """
 import torch
 from fairseq_cli.train import cli_main
@@ -43,29 +43,29 @@ print("peak_bytes", torch.cuda.max_memory_allocated() if torch.cuda.is_available
 def rows(sizes, systems, families):
     names = [name for name in systems if name in (STOCK, *SYSTEMS[sizes.device])] if TRANSLATION in families else []
     with tempfile.TemporaryDirectory() as folder:
-        write_data(Path(folder), words=32_000 if sizes.base else 100, pairs=50_000 if sizes.base else 300)
+        write_data(Path(folder), vocab_size=32_000 if sizes.base else 100, pairs=50_000 if sizes.base else 300)
         for turn in range(ROUNDS):
             for name in names:
                 yield {"system": name, "round": turn + 1, **train(folder, name, sizes)}
 
 
-def write_data(folder, words, pairs):
-    """Sentence pairs of random words, binary as fairseq-preprocess writes them."""
+def write_data(folder, vocab_size, pairs):
+    """Write binarised sentence pairs of random tokens, as fairseq-preprocess does."""
     generator = torch.Generator().manual_seed(0)
     for language in ("src", "tgt"):
-        dictionary(words).save(str(folder / f"dict.{language}.txt"))
+        dictionary(vocab_size).save(str(folder / f"dict.{language}.txt"))
         for split, count in (("train", pairs), ("valid", 10)):
             prefix = folder / f"{split}.src-tgt.{language}"
-            builder = make_builder(f"{prefix}.bin", "mmap", vocab_size=words + 4)
+            builder = make_builder(f"{prefix}.bin", "mmap", vocab_size=vocab_size + 4)
             for length in torch.randint(10, 50, (count,), generator=torch.Generator().manual_seed(1)).tolist():
-                sentence = torch.randint(4, 4 + words, (length,), generator=generator)
+                sentence = torch.randint(4, 4 + vocab_size, (length,), generator=generator)
                 sentence[-1] = 2
                 builder.add_item(sentence)
             builder.finalize(f"{prefix}.idx")
 
 
 def flags(name, sizes):
-    """What fairseq-train is called with, after the data."""
+    """The arguments of fairseq-train after the data folder."""
     size = "wmt_en_de" if sizes.base else "iwslt_de_en"
     if name == STOCK:
         model = ["--arch", f"transformer_{size}"]
@@ -75,7 +75,7 @@ def flags(name, sizes):
 
 
 def train(folder, name, sizes):
-    """{"words_per_second": median over the intervals of the log but the first two, "peak_bytes"}."""
+    """{"words_per_second": median over the log's intervals without the first two, "peak_bytes"}."""
     command = [sys.executable, "-W", "ignore", "-c", COMMAND, folder, *flags(name, sizes)]
     done = subprocess.run(command, capture_output=True, text=True)
     if done.returncode:
