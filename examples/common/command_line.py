@@ -32,11 +32,11 @@ def run_script(scripts):
     try:
         scripts[sys.argv[1]](sys.argv[2:])
     except InputError as error:
-        sys.exit(report(name, error, 2))
+        sys.exit(print_end(name, error, 2))
     except CommandFailed as error:
-        sys.exit(report(name, error, error.status))
+        sys.exit(print_end(name, error, error.status))
     except KeyboardInterrupt:
-        sys.exit(report(name, "interrupted; run the same command again to continue", 130))
+        sys.exit(print_end(name, "interrupted; run the same command again to continue", 130))
 
 
 def end_as_interrupted():
@@ -46,7 +46,7 @@ def end_as_interrupted():
             signal.signal(number, signal.default_int_handler)
 
 
-def report(name, message, status):
+def print_end(name, message, status):
     """Print a message unless it is empty, as an error unless the run was interrupted; return the status."""
     if str(message):
         print(f"{name}: {'' if status == 130 else 'error: '}{message}", file=sys.stderr)

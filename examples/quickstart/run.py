@@ -12,7 +12,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 from examples.common import multi30k
-from examples.common.command_line import end_as_interrupted, told
+from examples.common.command_line import end_as_interrupted, print_end
 from examples.common.engine import ROOT, Command, CommandFailed, Lock, Step, cksum, mark, perform, shown
 from examples.common.training import Processes, Training
 from examples.common.translation import MULTI30K, Preparation, Small, generate_command, train_command
@@ -205,11 +205,11 @@ def main(argv=None):
     try:
         run(checked(parse(argv)))
     except InputError as error:
-        return told("quickstart", error, 2)
+        return print_end("quickstart", error, 2)
     except CommandFailed as error:
-        return told("quickstart", error, error.status)
+        return print_end("quickstart", error, error.status)
     except KeyboardInterrupt:
-        return told("quickstart", "interrupted; run the same command again to continue", 130)
+        return print_end("quickstart", "interrupted; run the same command again to continue", 130)
     return 0
 
 
