@@ -211,7 +211,7 @@ MISTAKES = [
     ),
     ("alibi", "--protocol pieces --lengths 16 --patterns full,blockwise:7", "blockwise:7: blocks are half of this len"),
     ("alibi", "--protocol pieces --lengths 16 --names a b", "--names has 2 names for 1 checkpoints"),
-    ("alibi", "--protocol pieces --lengths 16 --baseline rope", "--baseline rope is no system"),
+    ("alibi", "--protocol pieces --lengths 16 --baseline rope", "--baseline rope is not among the systems"),
     ("learned", "--protocol pieces --lengths 16,32", "length 32 is too long for"),
     ("learned", "--protocol last-token --segments 9 --lengths 17,18", "its encoding learned has 16 positions; leave"),
 ]
