@@ -203,7 +203,7 @@ MISTAKES = [
         "--protocol pieces --lengths 16 --subset dev",
         "has no split dev; choose one of its splits with --subset: ",
     ),
-    ("alibi", "--protocol pieces --lengths 16 --model-overrides 3", "--model-overrides 3 is no dictionary"),
+    ("alibi", "--protocol pieces --lengths 16 --model-overrides 3", "--model-overrides 3 is not a dictionary"),
     (
         "alibi",
         "--protocol pieces --lengths 16 --patterns window",

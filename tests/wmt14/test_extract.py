@@ -60,7 +60,7 @@ def test_sgml_is_read_as_sacrebleu_reads_it(tmp_path):
 def test_a_repeated_sentence_of_the_official_set_takes_one_place_each():
     whole = (["a", "b", "a", "c"], ["A", "B", "A", "C"])
     assert held_out.positions((["c", "a", "a"], ["C", "A", "A"]), whole) == [3, 0, 2]
-    with pytest.raises(InputError, match="lacks: 'a'"):
+    with pytest.raises(InputError, match="sacreBLEU's: 'a'"):
         held_out.positions((["a"] * 3, ["A"] * 3), whole)
 
 
