@@ -203,7 +203,7 @@ MISTAKES = [
         "--protocol pieces --lengths 16 --subset dev",
         "has no split dev; choose one of its splits with --subset: ",
     ),
-    ("alibi", "--protocol pieces --lengths 16 --model-overrides 3", "--model-overrides 3 is no dictionary"),
+    ("alibi", "--protocol pieces --lengths 16 --model-overrides 3", "--model-overrides 3 is not a dictionary"),
     (
         "alibi",
         "--protocol pieces --lengths 16 --patterns window",
@@ -211,7 +211,7 @@ MISTAKES = [
     ),
     ("alibi", "--protocol pieces --lengths 16 --patterns full,blockwise:7", "blockwise:7: blocks are half of this len"),
     ("alibi", "--protocol pieces --lengths 16 --names a b", "--names has 2 names for 1 checkpoints"),
-    ("alibi", "--protocol pieces --lengths 16 --baseline rope", "--baseline rope is no system"),
+    ("alibi", "--protocol pieces --lengths 16 --baseline rope", "--baseline rope is not among the systems"),
     ("learned", "--protocol pieces --lengths 16,32", "length 32 is too long for"),
     ("learned", "--protocol last-token --segments 9 --lengths 17,18", "its encoding learned has 16 positions; leave"),
 ]
