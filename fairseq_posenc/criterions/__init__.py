@@ -1,0 +1,3 @@
+"""Criteria for ``--criterion``, beside fairseq's own."""
+
+from fairseq_posenc.criterions import cross_entropy  # noqa: F401

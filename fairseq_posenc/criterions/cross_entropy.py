@@ -1,0 +1,113 @@
+"""fairseq's two cross-entropies, computed over slices of the tokens (see sliced_loss.py).
+
+Flags, logged numbers and losses are those of fairseq's criteria; memory and time are less.
+"""
+
+from typing import Any
+
+import torch
+from fairseq.criterions import register_criterion
+from fairseq.criterions.cross_entropy import CrossEntropyCriterion, CrossEntropyCriterionConfig
+from fairseq.criterions.label_smoothed_cross_entropy import (
+    LabelSmoothedCrossEntropyCriterion,
+    LabelSmoothedCrossEntropyCriterionConfig,
+)
+from torch import nn
+
+from fairseq_posenc.criterions.sliced_loss import Losses, sliced_cross_entropy
+from fairseq_posenc.errors import InputError
+
+
+def output_weight(model: nn.Module, criterion: str) -> torch.Tensor:
+    """The matrix (V, C) of the output layer of a model, which may be wrapped for distributed training.
+
+    Raises:
+        InputError: the model has an adaptive softmax, or an output layer that is no matrix alone.
+    """
+    module: Any = model
+    while not hasattr(module, "decoder") and hasattr(module, "module"):
+        module = module.module
+    decoder = getattr(module, "decoder", None)
+    plain = criterion.removeprefix("sliced_")
+    if getattr(decoder, "adaptive_softmax", None) is not None:
+        raise InputError(f"--criterion {criterion} is not for an adaptive softmax; give --criterion adaptive_loss")
+    layer = getattr(decoder, "output_projection", None)
+    if type(layer) is not nn.Linear or layer.bias is not None:
+        raise InputError(
+            f"--criterion {criterion} needs a decoder whose output layer is one matrix; give --criterion {plain}"
+        )
+    return layer.weight
+
+
+def slices(
+    name: str,
+    model: nn.Module,
+    sample: dict[str, Any],
+    padding_idx: int,
+    epsilon: float = 0.0,
+    prefix: int = 0,
+    accuracy: bool = False,
+) -> tuple[Losses, torch.Tensor]:
+    """The losses of a sample, and the targets (N,) that they are of."""
+    weight = output_weight(model, name)
+    features, _ = model(**sample["net_input"], features_only=True)
+    target = sample["target"]
+    if prefix:
+        features, target = features[:, prefix:], target[:, prefix:]
+    features, target = features.reshape(-1, features.size(-1)), target.reshape(-1)
+    return sliced_cross_entropy(features, weight, target, padding_idx, epsilon, accuracy), target
+
+
+@register_criterion("sliced_label_smoothed_cross_entropy", dataclass=LabelSmoothedCrossEntropyCriterionConfig)
+class SlicedLabelSmoothedCrossEntropy(LabelSmoothedCrossEntropyCriterion):
+    """``--criterion sliced_label_smoothed_cross_entropy``: label_smoothed_cross_entropy in less memory and time."""
+
+    def forward(self, model: nn.Module, sample: dict[str, Any], reduce: bool = True) -> tuple[Any, Any, dict]:
+        if not reduce:
+            return super().forward(model, sample, reduce)
+        losses, target = slices(
+            "sliced_label_smoothed_cross_entropy",
+            model,
+            sample,
+            self.padding_idx,
+            self.eps,
+            self.ignore_prefix_size,
+            self.report_accuracy,
+        )
+        sample_size = sample["target"].size(0) if self.sentence_avg else sample["ntokens"]
+        logging_output = {
+            "loss": losses.loss.data,
+            "nll_loss": losses.nll_loss,
+            "ntokens": sample["ntokens"],
+            "nsentences": sample["target"].size(0),
+            "sample_size": sample_size,
+        }
+        if losses.correct is not None:
+            logging_output["n_correct"] = losses.correct.item()
+            logging_output["total"] = target.ne(self.padding_idx).sum().item()
+        return losses.loss, sample_size, logging_output
+
+
+# Checkpoints record the name of the class: runs with fairseq's criterion continue with this one, and the other way.
+SlicedLabelSmoothedCrossEntropy.__name__ = LabelSmoothedCrossEntropyCriterion.__name__
+
+
+@register_criterion("sliced_cross_entropy", dataclass=CrossEntropyCriterionConfig)
+class SlicedCrossEntropy(CrossEntropyCriterion):
+    """``--criterion sliced_cross_entropy``: cross_entropy in less memory and time."""
+
+    def forward(self, model: nn.Module, sample: dict[str, Any], reduce: bool = True) -> tuple[Any, Any, dict]:
+        if not reduce:
+            return super().forward(model, sample, reduce)
+        losses, _ = slices("sliced_cross_entropy", model, sample, self.padding_idx)
+        sample_size = sample["target"].size(0) if self.sentence_avg else sample["ntokens"]
+        logging_output = {
+            "loss": losses.loss.data,
+            "ntokens": sample["ntokens"],
+            "nsentences": sample["target"].size(0),
+            "sample_size": sample_size,
+        }
+        return losses.loss, sample_size, logging_output
+
+
+SlicedCrossEntropy.__name__ = CrossEntropyCriterion.__name__

@@ -1,0 +1,153 @@
+"""Output layer and cross-entropy at once, over slices of the tokens.
+
+Neither the logits (tokens, V) nor their gradient is ever there as a whole. The gradient of a slice is made while its
+logits are in the cache, and both products with it are done at once, so that the backward pass only scales them.
+"""
+
+from typing import Any, NamedTuple, Optional
+
+import torch
+
+#: Logits per slice. On a CPU the slice stays in its caches; a GPU is idle between small products.
+CPU_SLICE = 2**22
+GPU_SLICE = 2**27
+
+#: Gradients in fp16 are kept this many times larger, as a small probability would be 0 in them.
+FP16_SCALE = 128.0
+
+
+class Losses(NamedTuple):
+    """Sums over the tokens that are no padding, in nats; ``correct`` is None where it was not asked for."""
+
+    loss: torch.Tensor
+    nll_loss: torch.Tensor
+    correct: Optional[torch.Tensor]
+
+
+def sliced_cross_entropy(
+    features: torch.Tensor,
+    weight: torch.Tensor,
+    target: torch.Tensor,
+    padding_idx: int,
+    label_smoothing: float = 0.0,
+    count_correct: bool = False,
+) -> Losses:
+    """Label-smoothed cross-entropy of ``features @ weight.T``, as in fairseq's criterion of that name.
+
+    Args:
+        features: (N, C).
+        weight: (V, C), of an output layer without bias.
+        target: (N,), ``padding_idx`` where a token does not count.
+        label_smoothing: epsilon; epsilon / (V - 1) of the probability goes to each other entry of the vocabulary.
+        count_correct: also count the tokens whose most probable entry is the target.
+    """
+    return Losses(*_SlicedCrossEntropy.apply(features, weight, target, padding_idx, label_smoothing, count_correct))
+
+
+class _SlicedCrossEntropy(torch.autograd.Function):
+    @staticmethod
+    def forward(
+        ctx: Any,
+        features: torch.Tensor,
+        weight: torch.Tensor,
+        target: torch.Tensor,
+        padding_idx: int,
+        epsilon: float,
+        count_correct: bool,
+    ) -> tuple[torch.Tensor, torch.Tensor, Optional[torch.Tensor]]:
+        device, vocab_size = features.device, weight.size(0)
+        autocast = torch.is_autocast_enabled(device.type)
+        dtype = torch.get_autocast_dtype(device.type) if autocast else features.dtype
+        with torch.autocast(device.type, enabled=False):
+            x, w = features.to(dtype), weight.to(dtype)
+            size = max(1, (CPU_SLICE if device.type == "cpu" else GPU_SLICE) // vocab_size)
+            part = epsilon / (vocab_size - 1)
+            counts = target.ne(padding_idx)
+            # The sum of all logits of a token is a product with the sum of all rows.
+            row_sum = w.sum(dim=0, dtype=torch.float32) if epsilon else None
+            gradients = _Gradients(x, w, ctx.needs_input_grad[:2])
+            losses = torch.zeros(3, dtype=torch.float64 if device.type == "cpu" else torch.float32, device=device)
+            for start in range(0, x.size(0), size):
+                rows = slice(start, start + size)
+                own, keep, wanted = x[rows], counts[rows], target[rows].unsqueeze(1)
+                logits = (own @ w.t()).float()
+                highest = logits.amax(dim=1, keepdim=True)
+                wanted_logit = logits.gather(1, wanted)
+                if count_correct:
+                    losses[2] += (logits.argmax(dim=1, keepdim=True).eq(wanted).squeeze(1) & keep).sum()
+                powers = logits.sub_(highest).exp_()
+                total = powers.sum(dim=1, keepdim=True)
+                normalizer = total.log() + highest
+                nll = (normalizer - wanted_logit).squeeze(1) * keep
+                losses[1] += nll.sum()
+                if row_sum is not None:
+                    every = (vocab_size * normalizer.squeeze(1) - own.float() @ row_sum) * keep
+                    losses[0] += ((1 - epsilon - part) * nll + part * every).sum()
+                gradients.add(rows, powers, total, wanted, keep, 1 - epsilon - part, part)
+            if row_sum is None:
+                losses[0] = losses[1]
+        ctx.scale = gradients.scale
+        ctx.save_for_backward(*gradients.finished(counts, row_sum, part))
+        losses = losses.float()
+        correct = losses[2].long() if count_correct else None
+        nll_loss = losses[1].clone()
+        ctx.mark_non_differentiable(nll_loss, *(() if correct is None else (correct,)))
+        return losses[0].clone(), nll_loss, correct
+
+    @staticmethod
+    def backward(ctx: Any, grad: torch.Tensor, *_: Any) -> tuple[Optional[torch.Tensor], ...]:
+        features, weight = ctx.saved_tensors
+        scale = grad / ctx.scale
+        found = (None if kept is None else kept * scale.to(kept.dtype) for kept in (features, weight))
+        return (*found, None, None, None, None)
+
+
+class _Gradients:
+    """The gradients of features and weight, slice by slice, ``scale`` times too large."""
+
+    def __init__(self, x: torch.Tensor, w: torch.Tensor, needed: tuple[bool, ...]) -> None:
+        self.x, self.w = x, w
+        self.scale = FP16_SCALE if x.dtype == torch.float16 else 1.0
+        self.of_features = torch.empty_like(x) if needed[0] else None
+        self.of_weight = torch.zeros_like(w, dtype=torch.float32) if needed[1] else None
+
+    def add(
+        self,
+        rows: slice,
+        powers: torch.Tensor,
+        total: torch.Tensor,
+        wanted: torch.Tensor,
+        keep: torch.Tensor,
+        certain: float,
+        part: float,
+    ) -> None:
+        """One slice: probabilities are powers / total; ``certain`` of it belongs to the wanted entry."""
+        if self.of_features is None and self.of_weight is None:
+            return
+        # The gradient of the logits is probability - certain [wanted] - part; the last of them is left for the end.
+        scaled = powers.scatter_add_(1, wanted, -certain * total)
+        factor = self.scale * keep.unsqueeze(1) / total
+        if self.x.dtype != torch.float32:
+            scaled = scaled.mul_(factor).to(self.x.dtype)
+            factor = keep.unsqueeze(1).to(self.x.dtype)
+        if self.of_features is not None:
+            self.of_features[rows] = (scaled @ self.w).mul_(factor)
+        if self.of_weight is not None:
+            own = self.x[rows] * factor
+            if self.x.dtype == torch.float32:
+                self.of_weight.addmm_(scaled.t(), own)
+            else:
+                self.of_weight += scaled.t() @ own
+
+    def finished(
+        self, counts: torch.Tensor, row_sum: Optional[torch.Tensor], part: float
+    ) -> tuple[Optional[torch.Tensor], Optional[torch.Tensor]]:
+        """Both gradients, after the last slice."""
+        if row_sum is not None:
+            share = self.scale * part
+            if self.of_features is not None:
+                self.of_features -= (share * counts.unsqueeze(1) * row_sum).to(self.of_features.dtype)
+            if self.of_weight is not None:
+                self.of_weight -= share * (self.x * counts.unsqueeze(1)).sum(dim=0, dtype=torch.float32)
+        of_weight = None if self.of_weight is None else self.of_weight.to(self.w.dtype)
+        return self.of_features, of_weight
