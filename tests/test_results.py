@@ -74,7 +74,7 @@ def test_a_result_says_where_it_came_from(tmp_path):
         ('{"kind": "lengths"}', "holds 'lengths', which is no kind that is read; known kinds: cost, grain"),
         (
             '{"kind": "cost", "schema": 2}',
-            "schema 2 of cost, but this version reads up to 1; update fairseq_posenc",
+            "schema 2 of cost, but this version reads up to 1; update fairseq-posenc",
         ),
         ('{"kind": "cost", "schema": "x"}', "has schema x of cost"),
     ],
