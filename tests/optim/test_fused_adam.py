@@ -70,6 +70,8 @@ def test_a_stock_run_goes_on_and_comes_back(precision, reversal_data, tmp_path):
     files = [str(tmp_path / name / "checkpoint_last.pt") for name in ("stock", "mixed")]
     stock, mixed = (checkpoint_utils.load_checkpoint_to_cpu(file)["model"] for file in files)
     for name, expected in stock.items():
+        if name.endswith("k_proj.bias"):
+            continue  # softmax gives it no gradient but rounding errors, which Adam makes as large as any other
         # An update moves a number by up to the learning rate, 3e-3.
         tolerance = 1e-4 if not precision else 2e-3
         torch.testing.assert_close(mixed[name], expected, rtol=tolerance, atol=tolerance)

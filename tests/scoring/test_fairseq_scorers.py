@@ -112,4 +112,4 @@ def test_options_reach_the_signature():
         value, result = line.split(" ", 1)
         assert part in result
         assert f"{float(value):.2f}" == re.search(r" = ([\d.]+)", result)[1]
-    assert done.stderr.count("give --remove-bpe") == len(wanted)
+    assert done.stderr.count("use --remove-bpe") == len(wanted)

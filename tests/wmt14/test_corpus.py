@@ -123,7 +123,7 @@ def test_cleaning_keeps_pairs_together_and_counts(tmp_path):
 def test_sides_of_different_length_are_refused_before_anything_is_replaced(source, target, tmp_path):
     (tmp_path / "in.en").write_text(source)
     (tmp_path / "in.de").write_text(target)
-    with pytest.raises(InputError, match="number of lines"):
+    with pytest.raises(InputError, match="different numbers of lines"):
         clean.clean(tmp_path / "in", tmp_path / "out", "en", "de", 250, 1.5)
     assert not (tmp_path / "out.en").exists()
 
