@@ -18,14 +18,14 @@ from fairseq_posenc.criterions.sliced_loss import Losses, sliced_cross_entropy
 from fairseq_posenc.errors import InputError
 
 
-def output_weight(model: nn.Module, criterion: str) -> torch.Tensor:
-    """The matrix (V, C) of the output layer of a model, which may be wrapped for distributed training.
+def output_layer(model: nn.Module, criterion: str) -> tuple[nn.Module, torch.Tensor]:
+    """A model without what wraps it for distributed training, and the matrix (V, C) of its output layer.
 
     Raises:
         InputError: the model has an adaptive softmax, or an output layer that is no matrix alone.
     """
     module: Any = model
-    while not hasattr(module, "decoder") and hasattr(module, "module"):
+    while isinstance(getattr(module, "module", None), nn.Module):
         module = module.module
     decoder = getattr(module, "decoder", None)
     plain = criterion.removeprefix("sliced_")
@@ -36,10 +36,10 @@ def output_weight(model: nn.Module, criterion: str) -> torch.Tensor:
         raise InputError(
             f"--criterion {criterion} needs a decoder whose output layer is one matrix; give --criterion {plain}"
         )
-    return layer.weight
+    return module, layer.weight
 
 
-def slices(
+def losses_of(
     name: str,
     model: nn.Module,
     sample: dict[str, Any],
@@ -49,13 +49,19 @@ def slices(
     accuracy: bool = False,
 ) -> tuple[Losses, torch.Tensor]:
     """The losses of a sample, and the targets (N,) that they are of."""
-    weight = output_weight(model, name)
-    features, _ = model(**sample["net_input"], features_only=True)
-    target = sample["target"]
-    if prefix:
-        features, target = features[:, prefix:], target[:, prefix:]
-    features, target = features.reshape(-1, features.size(-1)), target.reshape(-1)
-    return sliced_cross_entropy(features, weight, target, padding_idx, epsilon, accuracy), target
+    module, weight = output_layer(model, name)
+    target = sample["target"][:, prefix:].reshape(-1)
+
+    def losses(module: nn.Module, inputs: Any, output: tuple) -> Losses:
+        features = output[0][:, prefix:].flatten(0, 1)
+        return sliced_cross_entropy(features, weight, target, padding_idx, epsilon, accuracy)
+
+    # In the model's forward pass: distributed training takes a parameter that is used later for an unused one.
+    hook = module.register_forward_hook(losses)
+    try:
+        return model(**sample["net_input"], features_only=True), target
+    finally:
+        hook.remove()
 
 
 @register_criterion("sliced_label_smoothed_cross_entropy", dataclass=LabelSmoothedCrossEntropyCriterionConfig)
@@ -65,7 +71,7 @@ class SlicedLabelSmoothedCrossEntropy(LabelSmoothedCrossEntropyCriterion):
     def forward(self, model: nn.Module, sample: dict[str, Any], reduce: bool = True) -> tuple[Any, Any, dict]:
         if not reduce:
             return super().forward(model, sample, reduce)
-        losses, target = slices(
+        losses, target = losses_of(
             "sliced_label_smoothed_cross_entropy",
             model,
             sample,
@@ -99,7 +105,7 @@ class SlicedCrossEntropy(CrossEntropyCriterion):
     def forward(self, model: nn.Module, sample: dict[str, Any], reduce: bool = True) -> tuple[Any, Any, dict]:
         if not reduce:
             return super().forward(model, sample, reduce)
-        losses, _ = slices("sliced_cross_entropy", model, sample, self.padding_idx)
+        losses, _ = losses_of("sliced_cross_entropy", model, sample, self.padding_idx)
         sample_size = sample["target"].size(0) if self.sentence_avg else sample["ntokens"]
         logging_output = {
             "loss": losses.loss.data,

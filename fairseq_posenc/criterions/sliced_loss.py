@@ -83,7 +83,7 @@ class _SlicedCrossEntropy(torch.autograd.Function):
                 if row_sum is not None:
                     every = (vocab_size * normalizer.squeeze(1) - own.float() @ row_sum) * keep
                     losses[0] += ((1 - epsilon - part) * nll + part * every).sum()
-                gradients.add(rows, powers, total, wanted, keep, 1 - epsilon - part, part)
+                gradients.add(rows, powers, total, wanted, keep, 1 - epsilon - part)
             if row_sum is None:
                 losses[0] = losses[1]
         ctx.scale = gradients.scale
@@ -119,12 +119,11 @@ class _Gradients:
         wanted: torch.Tensor,
         keep: torch.Tensor,
         certain: float,
-        part: float,
     ) -> None:
-        """One slice: probabilities are powers / total; ``certain`` of it belongs to the wanted entry."""
+        """One slice: probabilities are powers / total; the target has ``certain`` more than other entries."""
         if self.of_features is None and self.of_weight is None:
             return
-        # The gradient of the logits is probability - certain [wanted] - part; the last of them is left for the end.
+        # The logits have the gradient probability - certain [target] - epsilon / (V - 1); ``finished`` adds the last.
         scaled = powers.scatter_add_(1, wanted, -certain * total)
         factor = self.scale * keep.unsqueeze(1) / total
         if self.x.dtype != torch.float32:

@@ -189,9 +189,12 @@ def test_a_training_run_has_the_losses_of_stock(reversal_data, tmp_path):
 
 
 @pytest.mark.slow
-def test_two_processes_have_the_losses_of_stock(reversal_data):
-    """Gradients of a shared embedding come from two sides, one of which is outside of the model's forward pass."""
-    words = (*PLUGIN_TRAINING, *small_flags("none"), "--dropout", "0", "--max-epoch", "3", "--no-save", "--cpu")
+@pytest.mark.parametrize("tied", [True, False], ids=["tied", "untied"])
+def test_two_processes_have_the_losses_of_stock(tied, reversal_data):
+    """Gradients of a shared embedding come from two sides; an unshared output layer is used by the loss alone."""
+    training = PLUGIN_TRAINING if tied else [word for word in PLUGIN_TRAINING if word != "--share-all-embeddings"]
+    words = (*training, *small_flags("none"), "--dropout", "0", "--max-epoch", "3", "--no-save", "--cpu")
+    words = (*words, "--find-unused-parameters")
     launch = (BIN / "torchrun", "--nproc_per_node", 2, "--standalone", BIN / "fairseq-train", reversal_data)
     plugin = ("--user-dir", ROOT / "fairseq_posenc", "--arch", architecture("none"), "--distributed-backend", "gloo")
     ours = ("--criterion", "sliced_label_smoothed_cross_entropy", "--optimizer", "fused_adam")

@@ -9,7 +9,7 @@ from fairseq.models import ARCH_MODEL_REGISTRY
 from fairseq_posenc.encodings import encoding_names
 from fairseq_posenc.errors import InputError
 from fairseq_posenc.models.language_model import SIZES
-from tests.support.models import SMALL_LM, build_model, build_small_lm, lm_architecture, text, words_of
+from tests.support.models import SMALL_LM, build_model, build_small_lm, lm_architecture, randomize, text, words_of
 
 STOCK_FLAGS = ["--task", "language_modeling", *words_of(SMALL_LM), "--activation-fn", "gelu"]
 PAIRS = {
@@ -38,16 +38,6 @@ VARIANTS = {
 
 def stock_model(encoding, *flags):
     return build_model("transformer_lm_gpt", *STOCK_FLAGS, *PAIRS[encoding], *flags)
-
-
-def randomize(model):
-    """Biases and norms away from their constant start, so that a lost one shows."""
-    generator = torch.Generator().manual_seed(7)
-    with torch.no_grad():
-        for parameter in model.parameters():
-            if parameter.dim() == 1:
-                parameter.add_(0.1 * torch.randn(parameter.shape, generator=generator))
-    return model
 
 
 def outputs(model, tokens):
