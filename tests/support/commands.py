@@ -2,12 +2,13 @@
 
 import os
 import random
-import signal
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+
+from tests.support import preloaded
 
 BIN = Path(sys.executable).parent
 ROOT = Path(__file__).resolve().parents[2]
@@ -54,18 +55,10 @@ def run(*command, cwd=None, stdin=None, limit=300, **variables):
         try:
             stdout, stderr = process.communicate(stdin, timeout=limit)
         except subprocess.TimeoutExpired:
-            for number in reversed(family(process.pid)):
-                os.kill(number, signal.SIGABRT)
+            preloaded.abort(process.pid)
             stdout, stderr = process.communicate()
             pytest.fail(f"{command} did not end within {limit} seconds\n{stdout[-2000:]}\n{stderr[-20000:]}")
     return subprocess.CompletedProcess(command, process.returncode, stdout, stderr)
-
-
-def family(number):
-    """A process and all that it has started and they have, as Linux lists them."""
-    children = Path(f"/proc/{number}/task/{number}/children")
-    started = children.read_text().split() if children.exists() else ()
-    return [number, *(member for child in started for member in family(int(child)))]
 
 
 def python(code, *arguments, **options):
@@ -86,18 +79,15 @@ def succeeded(process):
 
 def output(*words, stdin=None, status=0, env=None):
     """Run a command; return stdout and stderr together. Asserts the exit status."""
-    done = subprocess.run(
-        [str(word) for word in words],
-        input=stdin,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        env={**os.environ, "OMP_NUM_THREADS": "1", **(env or {})},
-        cwd="/",
-        timeout=300,
-    )
-    assert done.returncode == status, done.stdout[-3000:]
-    return done.stdout
+    command = [str(word) for word in words]
+    variables = {"OMP_NUM_THREADS": "1", **(env or {})}
+    if command[0].startswith(str(BIN / "fairseq-")):
+        found, printed = preloaded.run(command, variables, stdin, limit=300)
+    else:
+        done = run(*command, cwd="/", stdin=stdin, **variables)
+        found, printed = done.returncode, done.stdout + done.stderr
+    assert found == status, printed[-3000:]
+    return printed
 
 
 def with_plugin(command, *words, **options):

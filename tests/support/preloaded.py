@@ -1,0 +1,69 @@
+"""Runs console scripts in forks of one process that has PyTorch and fairseq imported: three seconds less per command.
+
+A fork runs the script from its first line, with arguments, environment, folder and output of its own. Neither fairseq's
+commands nor the plugin are imported before: they act while they are imported.
+"""
+
+import faulthandler
+import multiprocessing
+import os
+import runpy
+import signal
+import sys
+import tempfile
+from pathlib import Path
+
+IMPORTED = ["fairseq.models", "fairseq.tasks", "fairseq.trainer", "fairseq.options", "sacrebleu", "scipy.stats"]
+
+
+def execute(command, environment, stdin, printed):
+    """In the fork: become the command."""
+    import torch
+
+    for stream, path, flags in ((0, stdin, os.O_RDONLY), (1, printed, os.O_WRONLY), (2, printed, os.O_WRONLY)):
+        opened = os.open(path, flags | os.O_APPEND)
+        os.dup2(opened, stream)
+        os.close(opened)
+    sys.stdin = os.fdopen(0, closefd=False)  # multiprocessing has given it /dev/null
+    faulthandler.enable()
+    torch.set_num_threads(1)
+    os.environ.update(environment)
+    os.chdir("/")
+    sys.argv = command
+    runpy.run_path(command[0], run_name="__main__")
+
+
+def start(command, environment, stdin, printed):
+    """Start a Python console script that reads and writes these files; return its process."""
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload(IMPORTED)
+    process = context.Process(target=execute, args=(command, environment, stdin, printed))
+    process.start()
+    return process
+
+
+def run(command, environment, text, limit):
+    """The exit status of a Python console script, None after ``limit`` seconds; and all that it has printed."""
+    with tempfile.NamedTemporaryFile("w+") as stdin, tempfile.NamedTemporaryFile("r", errors="replace") as printed:
+        stdin.write(text or "")
+        stdin.flush()
+        process = start(command, environment, stdin.name, printed.name)
+        process.join(limit)
+        status = process.exitcode
+        if status is None:
+            abort(process.pid)
+            process.join()
+        return status, printed.read()
+
+
+def abort(pid):
+    """End a process and all that it has started; they print the Python stacks of their threads."""
+    for member in reversed(family(pid)):
+        os.kill(member, signal.SIGABRT)
+
+
+def family(pid):
+    """A process and all that it has started and they have, as Linux lists them."""
+    children = Path(f"/proc/{pid}/task/{pid}/children")
+    started = children.read_text().split() if children.exists() else ()
+    return [pid, *(member for child in started for member in family(int(child)))]
