@@ -6,7 +6,7 @@ import shutil
 
 @contextlib.contextmanager
 def folder_at_once(folder):
-    """A new folder of another name to fill, which takes the place of ``folder`` when the block ends well."""
+    """A new temporary folder for the block to fill; it replaces ``folder`` unless the block raises an exception."""
     partial = folder.with_name(folder.name + ".partial")
     shutil.rmtree(partial, ignore_errors=True)
     partial.mkdir(parents=True)
@@ -16,7 +16,7 @@ def folder_at_once(folder):
 
 
 def write_texts(stem, **texts):
-    """Write each text to STEM.md, STEM.tsv, ..: ``write_texts(stem, md=..., tsv=...)``."""
+    """Write each text to STEM.EXTENSION: ``write_texts(stem, md=..., tsv=...)``."""
     for ending, text in texts.items():
         partial = stem.with_name(f"{stem.name}.{ending}.partial")
         partial.write_text(text, encoding="utf-8")

@@ -1,4 +1,4 @@
-"""Rewriting a text file line by line on several cores, in order, all or nothing."""
+"""Rewrites a text file line by line on several cores. The order of lines stays, and no partial output is left."""
 
 import itertools
 import multiprocessing
@@ -10,21 +10,21 @@ from fairseq_posenc.errors import InputError
 
 BLOCK = 2000  # lines that one process rewrites at a time
 
-_convert = None  # in a worker process: what it does with a line
+_convert = None  # in a worker process: the function that rewrites a line
 
 
 def rewrite(source, target, make, arguments, workers):
     r"""Write ``make(*arguments)(line)`` for every line of ``source`` to ``target``.
 
-    Only ``\n`` ends a line, and any white space inside a result, U+0085 and U+2028 included, becomes one space: later
-    tools, which would end a line there, then see the same lines. Bytes that are not UTF-8 become U+FFFD.
+    Only ``\n`` ends a line of the source. In a result, each run of white space becomes one space, including U+0085 and
+    U+2028, where other tools would end the line. Bytes that are not UTF-8 become U+FFFD.
 
     Args:
         make: a function at the top level of a module; each process calls it once.
         workers: number of processes.
 
     Raises:
-        InputError: there is no source.
+        InputError: the source does not exist.
     """
     source, target = Path(source), Path(target)
     partial = target.with_name(target.name + ".partial")

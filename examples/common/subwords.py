@@ -1,9 +1,10 @@
-"""One subword vocabulary for both languages: learn it, or apply it to a file.
+"""Learn one subword vocabulary for both languages, or apply it to a file.
 
   subwords.py learn {subword_nmt,sentencepiece} SIZE MODEL INPUT...     SIZE: merges, or pieces for sentencepiece
   subwords.py apply {subword_nmt,sentencepiece} MODEL INPUT OUTPUT
 
-Both read Moses tokens. sentencepiece learns BPE too, and normalises nothing: Moses has.
+The input consists of Moses tokens. sentencepiece learns BPE too, without normalisation, because Moses has normalised
+the text.
 """
 
 import argparse
@@ -17,7 +18,7 @@ from examples.common.lines import rewrite
 from fairseq_posenc.errors import InputError
 
 KINDS = ("subword_nmt", "sentencepiece")
-#: sentencepiece learns from this many sentences, drawn from all: more would need hundreds of gigabytes.
+#: sentencepiece learns from a sample of at most this many sentences; more would need hundreds of gigabytes.
 SENTENCES = 10_000_000
 
 
@@ -26,13 +27,13 @@ def read(paths):
     for path in paths:
         if not Path(path).is_file():
             raise InputError(f"cannot read {path}: no such file; run the steps before this one")
-        # Not codecs.open, which would end lines at U+2028 and others too.
+        # codecs.open would also end lines at U+2028 and other characters.
         with open(path, encoding="utf-8", newline="\n") as file:
             yield from tqdm(file, desc=f"words of {Path(path).name}", unit=" lines", leave=False, disable=None)
 
 
 def learn_merges(size, lines):
-    """The codes file of subword-nmt, as text."""
+    """The codes file of subword-nmt, as bytes."""
     from subword_nmt.learn_bpe import learn_bpe
 
     codes = io.StringIO()

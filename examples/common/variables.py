@@ -1,4 +1,4 @@
-"""The environment variables and options of the recipes' scripts, and checks of their values."""
+"""Reads the environment variables and options of the recipes' scripts, and checks their values."""
 
 import contextlib
 import os
@@ -20,21 +20,21 @@ def variable(name, default=""):
 
 
 def choice(value, choices, what):
-    """The value. Raises InputError if it is none of the choices; ``what`` stands in front of it in the message."""
+    """The value. Raises InputError unless it is one of the choices; the message begins with ``what`` and the value."""
     if value not in choices:
         raise InputError(f"{what}{value} is not one of {', '.join(choices)}")
     return value
 
 
 def count(name, value):
-    """A whole number above 0."""
+    """The value of a variable as a whole number. Raises InputError unless it is above 0."""
     if not re.fullmatch(r"[1-9][0-9]*", str(value)):
         raise InputError(f"{name} {value} is not a whole number above 0")
     return int(value)
 
 
 def plain_name(what, name):
-    """Check a name that becomes the name of a folder."""
+    """The name. Raises InputError if it cannot name a folder; the message begins with ``what`` and the name."""
     if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]*", name):
         raise InputError(
             f"{what} {name} is not a valid name; use letters, digits, '.', '_' and '-', starting with a letter or digit"
@@ -44,7 +44,7 @@ def plain_name(what, name):
 
 def check_encodings(names):
     """Raise InputError unless all names are encodings."""
-    # In another process, as the packages behind it take much memory, which the trainings want.
+    # In another process, because PyTorch needs much memory, which the training runs should have.
     code = "from fairseq_posenc.encodings import encoding_names; print(*encoding_names())"
     known = variable("known_encodings").split()
     if not known:
@@ -57,46 +57,50 @@ def check_encodings(names):
 
 
 def need(*tools):
-    """Raise InputError unless these programs can be run."""
+    """Raise InputError unless all these programs are found."""
     for tool in tools:
         if program(tool) is None:
             raise InputError(f"{tool} not found in {variable('VENV')}/bin or PATH; run scripts/setup.sh")
 
 
 def workers():
-    """The number of processes for work on text: WORKERS, or one per core."""
+    """The number of processes for the preparation of text: WORKERS, or one per core."""
     return count("WORKERS", variable("WORKERS", str(os.cpu_count())))
 
 
-def options(words, known, several=(), flags=()):
-    """{option: value} of words such as --data DIR.
+def options(argv, known, several=(), flags=()):
+    """{option: value} of arguments such as --data DIR; None for an option that is not given.
 
-    Of those not given it is None; of ``several``, which may be repeated, a list; of ``flags``, which take no value, a
-    bool.
+    Args:
+        argv: the arguments.
+        known: names of all options.
+        several: options that may be repeated; their value is a list.
+        flags: options without a value; their value is a bool.
 
-    Raises InputError for an option that is not known, or without a value.
+    Raises:
+        InputError: an option is not known, or has no value.
     """
     found = {name: [] if name in several else None for name in known}
     found |= dict.fromkeys(flags, False)
-    words = list(words)
-    while words:
-        name = words.pop(0)
+    argv = list(argv)
+    while argv:
+        name = argv.pop(0)
         if name not in found:
             raise InputError(f"option {name} is not one of {', '.join(found)}")
         if name in flags:
             found[name] = True
             continue
-        if not words:
+        if not argv:
             raise InputError(f"{name} needs a value; -h shows the options")
         if name in several:
-            found[name].append(words.pop(0))
+            found[name].append(argv.pop(0))
         else:
-            found[name] = words.pop(0)
+            found[name] = argv.pop(0)
     return found
 
 
 def existing_folder(option, path):
-    """The Path of a folder, or None for no path. Raises InputError if it is no folder."""
+    """The Path of a folder, or None if no path is given. Raises InputError if it is not a folder."""
     if not path:
         return None
     if not os.path.isdir(path):
@@ -105,25 +109,25 @@ def existing_folder(option, path):
 
 
 def read_table(path):
-    """The rows of a TSV file, as dicts; "-" is None."""
+    """The rows of a TSV file as dictionaries, with None for "-"."""
     return [{key: None if cell == "-" else cell for key, cell in row.items()} for row in read_tsv(path)]
 
 
-def chosen_rows(rows, column, only, says):
-    """The rows with the names in ``only``, with commas between them, in a column; all for None.
+def chosen_rows(rows, column, only, problem):
+    """The rows whose ``column`` is one of the names in ``only``, separated by commas; all rows if it is None.
 
-    Raises InputError for a name that no row has; ``says`` is the end of the message.
+    Raises InputError for a name that no row has; the message ends with ``problem``.
     """
     known = [row[column] for row in rows]
     wanted = only.split(",") if only else known
     for name in wanted:
         if name not in known:
-            raise InputError(f"--only {name} {says}")
+            raise InputError(f"--only {name} {problem}")
     return [row for row in rows if row[column] in wanted]
 
 
-class Places:
-    """The settings of a recipe's scripts from the environment: SCALE, WORK, SEED, DRY_RUN, QUIET."""
+class RecipeSettings:
+    """The settings of a recipe's scripts from the environment: SCALE, WORK, DRY_RUN, QUIET."""
 
     def __init__(self, recipe):
         self.scale = variable("SCALE", "paper")
@@ -134,10 +138,10 @@ class Places:
 
     @contextlib.contextmanager
     def results(self, folder, jobs):
-        """The block makes results in a folder, with so many steps side by side: nobody else may, at the same time."""
+        """Lock the folder of results for the block, which runs up to ``jobs`` steps in parallel."""
         commands = [Command(["source", f"{variable('VENV')}/bin/activate"])]
         if jobs != 1:
-            # Two processes that both want all cores are many times slower than two that share them.
+            # Two processes that both use all cores are many times slower than two that share them.
             os.environ["OMP_NUM_THREADS"] = "1"
             commands.append(Command(["export", "OMP_NUM_THREADS=1"]))
         self.quiet = True
@@ -147,7 +151,7 @@ class Places:
             yield
 
     def run(self, steps, name, jobs=1):
-        """Show the steps if DRY_RUN=1, else run them."""
+        """Print the steps if DRY_RUN=1, else run them."""
         if self.dry_run:
             show(steps)
         else:

@@ -25,17 +25,17 @@ from fairseq_posenc.errors import InputError
 FORMS = {"resolution-form": "resolution", "bias-form": "receptive-field"}
 
 
-def reproduce(words):
+def reproduce(argv):
     """Make a result, including its missing data, systems and numbers."""
     settings = Settings()
-    if not words:
+    if not argv:
         raise InputError("give the name of a table or figure, such as lex-table2; -h explains")
     known = {row["name"]: row for row in read_table(HERE / "results.tsv")}
-    if words[0] not in known:
-        raise InputError(f"{words[0]} is not one of {', '.join(known)}")
-    row = known[words[0]]
+    if argv[0] not in known:
+        raise InputError(f"{argv[0]} is not one of {', '.join(known)}")
+    row = known[argv[0]]
     paper = paper_of(row)
-    args = options(words[1:], ("--data", "--text", "--only", "--gpt2"), several=("--text",), flags=("--train",))
+    args = options(argv[1:], ("--data", "--text", "--only", "--gpt2"), several=("--text",), flags=("--train",))
     texts = dict(text_folder(word) for word in args["--text"])
     data, gpt2 = existing_folder("--data", args["--data"]), existing_folder("--gpt2", args["--gpt2"])
     need("fairseq-train", "fairseq-preprocess", "fairseq-posenc")
@@ -79,11 +79,11 @@ def text_folder(word):
 def make_form(settings, row):
     """A figure from formulas: no training."""
     folder = settings.home / "results"
-    words = ["fairseq-posenc", FORMS[row["measure"]], "--closed-form", "--lengths", row["lengths"]]
-    words += ["--json", f"{row['name']}.json", *(["--dims", row["systems"]] if row["systems"] else [])]
+    argv = ["fairseq-posenc", FORMS[row["measure"]], "--closed-form", "--lengths", row["lengths"]]
+    argv += ["--json", f"{row['name']}.json", *(["--dims", row["systems"]] if row["systems"] else [])]
     drawing = ["fairseq-posenc", "plot", f"{row['name']}.json", "--output", row["name"]]
     with settings.results(folder, 1):
-        settings.run([Step(row["name"], [Command(words, folder), Command(drawing, folder)])], "reproduce.sh")
+        settings.run([Step(row["name"], [Command(argv, folder), Command(drawing, folder)])], "reproduce.sh")
 
 
 class Result:
@@ -176,20 +176,20 @@ class Result:
         plan = [self.measurement(text) for text in self.texts]
         paper_file = HERE / "paper" / f"{self.name}.tsv"
         paper = ["--paper", paper_file] if paper_file.is_file() else []
-        words = python("examples.lm.length_table", home, self.folder / self.name)
-        words += ["--settings", f"{self.paper}-{self.size}"]
+        argv = python("examples.lm.length_table", home, self.folder / self.name)
+        argv += ["--settings", f"{self.paper}-{self.size}"]
         for row in self.rows:
             patterns = [self.scaled(row["pattern"]), row["pattern"].replace("@", "")]
-            words += ["--row", row["row"], row["system"], *patterns]
+            argv += ["--row", row["row"], row["system"], *patterns]
         for text in self.texts:
-            words += ["--cells", text, self.cells(text)]
-        words += ["--training-length", self.length, "--paper-training-length", PAPERS[self.paper].length]
-        commands = [Command([*words, "--seeds", *self.seeds, *paper, "--command", self.command])]
+            argv += ["--cells", text, self.cells(text)]
+        argv += ["--training-length", self.length, "--paper-training-length", PAPERS[self.paper].length]
+        commands = [Command([*argv, "--seeds", *self.seeds, *paper, "--command", self.command])]
         if self.measure not in ("pieces", "last-token"):
             paper = []
         for text in self.texts:
-            words = ["fairseq-posenc", "plot", self.cells(text), "--output", f"results/{self.name}-{text}", *paper]
-            commands.append(Command(words, home))
+            argv = ["fairseq-posenc", "plot", self.cells(text), "--output", f"results/{self.name}-{text}", *paper]
+            commands.append(Command(argv, home))
         inputs = tuple(settings.home / self.cells(text) for text in self.texts)
         return [*plan, Step(f"table of {self.name}", commands, inputs=inputs)]
 
@@ -200,13 +200,13 @@ class Result:
             commands = [self.perplexities(text, *group) for group in self.groups()]
         else:
             patterns = dict.fromkeys(self.scaled(row["pattern"]) for row in self.rows)
-            words = ["--lengths", ",".join(map(str, self.lengths)), "--patterns", ",".join(patterns)]
-            commands = [self.measure_command(self.measure, text, self.names, words)]
+            argv = ["--lengths", ",".join(map(str, self.lengths)), "--patterns", ",".join(patterns)]
+            commands = [self.measure_command(self.measure, text, self.names, argv)]
         checkpoints = self.measuring.paths(self.paper, sorted(self.names), self.size)
-        made_of = [*checkpoints, self.settings.home / self.settings.binary(text) / "test.bin"]
+        fingerprint = [*checkpoints, self.settings.home / self.settings.binary(text) / "test.bin"]
         output = self.settings.home / self.cells(text)
-        inputs = (*(path.parent for path in checkpoints), made_of[-1].parent)
-        return Cells(title, commands, mark(self.folder / "steps", title), inputs, (output,), files=made_of)
+        inputs = (*(path.parent for path in checkpoints), fingerprint[-1].parent)
+        return Cells(title, commands, mark(self.folder / "steps", title), inputs, (output,), files=fingerprint)
 
     def groups(self):
         """[(names, pattern, longest length or "-")] of the rows that share the last two; the baseline's first."""
@@ -221,14 +221,14 @@ class Result:
 
     def perplexities(self, text, names, pattern, longest):
         lengths = [length for length in self.lengths if longest == "-" or length <= int(longest)]
-        words = ["--protocol", self.measure, "--lengths", ",".join(map(str, lengths)), "--patterns", pattern]
+        argv = ["--protocol", self.measure, "--lengths", ",".join(map(str, lengths)), "--patterns", pattern]
         if self.measure == "last-token":
-            words += ["--segments", self.settings.here.segments, *(["--segments-by-seed"] if self.by_seed else [])]
-        return self.measure_command("extrapolate", text, names, [*words, "--baseline", self.baseline])
+            argv += ["--segments", self.settings.here.segments, *(["--segments-by-seed"] if self.by_seed else [])]
+        return self.measure_command("extrapolate", text, names, [*argv, "--baseline", self.baseline])
 
-    def measure_command(self, measure, text, names, words):
-        words = [*words, "--json", self.cells(text)]
-        return self.measuring.command(measure, text, self.paper, names, self.size, words, silent=True)
+    def measure_command(self, measure, text, names, argv):
+        argv = [*argv, "--json", self.cells(text)]
+        return self.measuring.command(measure, text, self.paper, names, self.size, argv, silent=True)
 
 
 class Cells(Step):
@@ -242,7 +242,7 @@ class Cells(Step):
     """
 
     def __init__(self, *arguments, files):
-        super().__init__(*arguments, made_of=self.sums)
+        super().__init__(*arguments, fingerprint=self.sums)
         self.files = files
 
     def sums(self):

@@ -5,7 +5,7 @@ import shlex
 from dataclasses import dataclass
 
 from examples.common.engine import ROOT
-from examples.common.variables import Places, choice, count, plain_name, variable
+from examples.common.variables import RecipeSettings, choice, count, plain_name, variable
 from fairseq_posenc.errors import InputError
 
 HERE = ROOT / "examples" / "lm"
@@ -156,7 +156,7 @@ def scaled(of, to, text):
     return re.sub(r"@([0-9]+)", lambda found: str(max(1, (int(found[1]) * to + of // 2) // of)), text)
 
 
-class Settings(Places):
+class Settings(RecipeSettings):
     """Scale, corpus, text, places and seed, from the environment; ``corpus`` goes before CORPUS."""
 
     def __init__(self, corpus=None):

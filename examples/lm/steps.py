@@ -32,20 +32,20 @@ OPTIONS = {
 
 
 # ---- prepare.sh --------------------------------------------------------------------------------------------------
-def prepare(words):
+def prepare(argv):
     Settings()
-    if not words:
+    if not argv:
         raise InputError("give stdlib, wikitext-103, wikitext-103-words, documents or text; -h shows the options")
-    kind, *words = words
+    kind, *argv = argv
     choice(kind, KINDS, "")
     text = None
     if kind == "text":
-        if not words:
+        if not argv:
             raise InputError("give the text a name: prepare.sh text NAME --data DIR")
-        text = plain_name("text", words.pop(0))
+        text = plain_name("text", argv.pop(0))
         if text == "test":
             raise InputError("the name test is reserved for the test text of the corpus; choose another name")
-    args = options(words, tuple(OPTIONS), several=("--mirror",))
+    args = options(argv, tuple(OPTIONS), several=("--mirror",))
     for option, value in args.items():
         if value and kind not in OPTIONS[option]:
             raise InputError(f"{option} is not for {kind}; leave it out")
@@ -92,23 +92,23 @@ class Making:
         self.dictionary = self.home / "dict.txt"
         self.steps = [Step("folder", [Command(["mkdir", "-p", self.prepared])])]
 
-    def add(self, title, commands, inputs=(), outputs=(), made_of=None):
+    def add(self, title, commands, inputs=(), outputs=(), fingerprint=None):
         at = mark(self.prepared / "steps", title)
-        self.steps.append(Step(title, commands, at, tuple(inputs), tuple(outputs), made_of, self.prepared))
+        self.steps.append(Step(title, commands, at, tuple(inputs), tuple(outputs), fingerprint, self.prepared))
 
-    def cut(self, split, model, made_of=None):
+    def cut(self, split, model, fingerprint=None):
         """The subwords of one split."""
         text, pieces = self.raw / f"{split}.jsonl", self.prepared / f"pieces.{split}"
-        words = python("examples.lm.corpus.document_subwords", "apply", model, text, pieces, "--workers", self.workers)
-        self.add(f"subwords of {split}", [Command(words)], (text, model), (pieces,), made_of)
+        argv = python("examples.lm.corpus.document_subwords", "apply", model, text, pieces, "--workers", self.workers)
+        self.add(f"subwords of {split}", [Command(argv)], (text, model), (pieces,), fingerprint)
         return pieces
 
-    def numbers(self, files, words):
+    def numbers(self, files, argv):
         """Binary data of {split: file}."""
-        words = ["fairseq-preprocess", "--only-source", *words]
+        argv = ["fairseq-preprocess", "--only-source", *argv]
         for split, path in files.items():
-            words += [f"--{split}pref", path]
-        commands = binary_data(words, self.binary, self.prepared, self.workers)
+            argv += [f"--{split}pref", path]
+        commands = binary_data(argv, self.binary, self.prepared, self.workers)
         self.add("binary data", commands, files.values(), (self.binary,))
 
 
@@ -121,27 +121,27 @@ def preparation(settings, kind, data=None, gpt2=None, mirrors=()):
     if kind.startswith("wikitext"):
         form = "words" if kind.endswith("words") else "articles"
         folder = data or settings.home / "archives"
-        words = python("examples.lm.corpus.wikitext", "fetch", form, folder, settings.home / "checksums.json")
-        making.steps.append(archives(words, data, mirrors, prepared))
+        argv = python("examples.lm.corpus.wikitext", "fetch", form, folder, settings.home / "checksums.json")
+        making.steps.append(archives(argv, data, mirrors, prepared))
         before = making.steps[-1].outputs
         text = python("examples.lm.corpus.wikitext", form, folder, raw)
 
-        def made_of():
+        def fingerprint():
             return before[0].read_text(encoding="utf-8")
     elif kind == "documents":
         text = python("examples.lm.corpus.documents", data, raw, *size)
 
-        def made_of():
+        def fingerprint():
             return listing(data)
     else:
         text = python("examples.lm.corpus.standard_library", raw, *size)
 
-        def made_of():
+        def fingerprint():
             return sys.version
 
     plain = kind == "wikitext-103-words"
     texts = {split: raw / f"{split}.{'words' if plain else 'jsonl'}" for split in ("train", "valid", "test")}
-    making.add(f"text of {settings.corpus}", [Command(text)], before, texts.values(), made_of)
+    making.add(f"text of {settings.corpus}", [Command(text)], before, texts.values(), fingerprint)
     if plain:
         making.numbers(texts, [])
         return making.steps
@@ -154,10 +154,10 @@ def learn(making, gpt2, train):
     """Add the step that learns or takes subwords; return the model."""
     models = [making.home / "gpt2", making.home / "sentencepiece.model"]
     model = models[0] if gpt2 else models[1]
-    words = ["gpt2", gpt2] if gpt2 else ["sentencepiece", making.settings.here.pieces]
-    words = python("examples.lm.corpus.document_subwords", *words, model, making.dictionary, *([] if gpt2 else [train]))
+    argv = ["gpt2", gpt2] if gpt2 else ["sentencepiece", making.settings.here.pieces]
+    argv = python("examples.lm.corpus.document_subwords", *argv, model, making.dictionary, *([] if gpt2 else [train]))
     # Only one of the two stays.
-    commands = [Command(["rm", "-rf", *models]), Command(words)]
+    commands = [Command(["rm", "-rf", *models]), Command(argv)]
 
     def files():
         return cksum(gpt2 / "encoder.json", gpt2 / "vocab.bpe") if gpt2 else ""
@@ -177,9 +177,9 @@ def text_preparation(settings, name, data, gpt2=None, planned=False):
         raise InputError(f"no subwords in {making.home}; prepare the corpus first: {preparation}")
     of_gpt2 = gpt2 if planned else (making.home / "gpt2").is_dir()
     model = making.home / ("gpt2" if of_gpt2 else "sentencepiece.model")
-    words = python("examples.lm.corpus.documents", data, making.raw, "--test-only")
+    argv = python("examples.lm.corpus.documents", data, making.raw, "--test-only")
     raw = making.raw / "test.jsonl"
-    making.add(f"text of {settings.corpus}, {name}", [Command(words)], (), (raw,), lambda: listing(data))
+    making.add(f"text of {settings.corpus}, {name}", [Command(argv)], (), (raw,), lambda: listing(data))
     pieces = making.cut("test", model, lambda: cksum(making.dictionary))
     making.numbers({"test": pieces}, ["--srcdict", making.dictionary])
     return making.steps
@@ -193,11 +193,11 @@ def listing(folder):
 
 
 # ---- train.sh ----------------------------------------------------------------------------------------------------
-def train(words):
+def train(argv):
     settings = Settings()
-    if len(words) < 2:
+    if len(argv) < 2:
         raise InputError("give ENCODING, and tiny, base, gpt2_medium or wiki103; -h explains")
-    encoding, size, *extra = words
+    encoding, size, *extra = argv
     settings.size(size)
     default = next((name for name, paper in PAPERS.items() if paper.size == size), "sandwich")
     paper = variable("PAPER", default)
@@ -231,19 +231,19 @@ def training(settings, name, encoding, paper, size, seed, extra=()):
     schedule += ["--seed", str(seed), *extra]
     launcher = processes.launcher()
     need(launcher[0])
-    words = [*launcher, binary, "--task", "language_modeling", "--user-dir", "fairseq_posenc", *model, "--criterion"]
+    argv = [*launcher, binary, "--task", "language_modeling", "--user-dir", "fairseq_posenc", *model, "--criterion"]
     # fairseq's thread that reads ahead may abort the process when a run ends within an epoch: no buffer, no
     # thread.
-    words += ["adaptive_loss" if size == "wiki103" else "cross_entropy", "--sample-break-mode", "none"]
-    words += ["--data-buffer-size", "0", *batch, *schedule]
+    argv += ["adaptive_loss" if size == "wiki103" else "cross_entropy", "--sample-break-mode", "none"]
+    argv += ["--data-buffer-size", "0", *batch, *schedule]
     # Two, because a run killed after its last checkpoint goes back to the previous one.
-    words += ["--keep-interval-updates", "2", "--no-epoch-checkpoints", "--save-dir", folder / "checkpoints"]
-    words += ["--log-format", "json", "--no-progress-bar", "--log-file", folder / "train.log"]
+    argv += ["--keep-interval-updates", "2", "--no-epoch-checkpoints", "--save-dir", folder / "checkpoints"]
+    argv += ["--log-format", "json", "--no-progress-bar", "--log-file", folder / "train.log"]
 
-    def made_of():
+    def fingerprint():
         return f"{shown([*model, *schedule])}\n{cksum(binary / 'dict.txt')}"
 
-    return Training(f"{name} {paper}-{size} seed {seed}", folder, words, made_of, processes, (binary,), environment)
+    return Training(f"{name} {paper}-{size} seed {seed}", folder, argv, fingerprint, processes, (binary,), environment)
 
 
 # ---- evaluate.sh, analyse.sh -------------------------------------------------------------------------------------
@@ -261,11 +261,11 @@ class Measuring:
         for seed in self.seeds:
             count("SEEDS", seed)
 
-    def systems(self, words):
+    def systems(self, argv):
         """Check PAPER NAME,NAME,..; return the paper, the names and the size."""
-        if len(words) < 2:
+        if len(argv) < 2:
             raise InputError("give xpos, sandwich or adaptive, and names of systems; -h explains")
-        paper, names = choice(words[0], tuple(PAPERS), ""), words[1].split(",")
+        paper, names = choice(argv[0], tuple(PAPERS), ""), argv[1].split(",")
         size = self.settings.size(variable("SIZE", self.settings.size_of(paper)))
         need("fairseq-posenc")
         folder = self.settings.home / self.settings.binary(self.settings.text)
@@ -295,48 +295,48 @@ class Measuring:
         if measure == "extrapolate":
             paper_settings = PAPERS[paper]
             lengths = settings.scaled(paper, ",".join(f"@{length}" for length in paper_settings.lengths))
-            words = by_default(arguments, ("--protocol", paper_settings.protocol), ("--lengths", lengths))
-            if "last-token" in words:
-                words = by_default(words, ("--segments", scale.segments))
+            argv = by_default(arguments, ("--protocol", paper_settings.protocol), ("--lengths", lengths))
+            if "last-token" in argv:
+                argv = by_default(argv, ("--segments", scale.segments))
             elif self.tokens:
-                words = by_default(words, ("--tokens", self.tokens))
+                argv = by_default(argv, ("--tokens", self.tokens))
         elif measure == "resolution":
-            words = by_default(arguments, ("--lengths", f"{length},{2 * length}"), ("--texts", scale.texts))
+            argv = by_default(arguments, ("--lengths", f"{length},{2 * length}"), ("--texts", scale.texts))
         else:
-            words = by_default(arguments, ("--lengths", 4 * length), ("--segments", scale.gradients))
-        words = by_default(words, ("--device", self.device), ("--json", json))
+            argv = by_default(arguments, ("--lengths", 4 * length), ("--segments", scale.gradients))
+        argv = by_default(argv, ("--device", self.device), ("--json", json))
         paths = [path.relative_to(settings.home) for path in self.paths(paper, names, size)]
         systems = [name for name in names for _ in self.seeds]
         data = settings.binary(text)
-        words = ["fairseq-posenc", measure, data, "--path", *paths, "--names", *systems, *words]
-        return Command(words, settings.home, silent=silent)
+        argv = ["fairseq-posenc", measure, data, "--path", *paths, "--names", *systems, *argv]
+        return Command(argv, settings.home, silent=silent)
 
 
-def by_default(words, *defaults):
-    """The words, and each (option, value) whose option is not among them."""
-    found = list(words)
+def by_default(argv, *defaults):
+    """The argv, and each (option, value) whose option is not among them."""
+    found = list(argv)
     for option, value in defaults:
         if not any(word == option or str(word).startswith(f"{option}=") for word in found):
             found += [option, str(value)]
     return found
 
 
-def evaluate(words):
-    measure(["extrapolate", *words], "evaluate.sh")
+def evaluate(argv):
+    measure(["extrapolate", *argv], "evaluate.sh")
 
 
-def analyse(words):
+def analyse(argv):
     Settings()
-    if not words:
+    if not argv:
         raise InputError("give resolution or receptive-field; -h explains")
-    choice(words[0], ("resolution", "receptive-field"), "")
-    measure(words, "analyse.sh")
+    choice(argv[0], ("resolution", "receptive-field"), "")
+    measure(argv, "analyse.sh")
 
 
-def measure(words, script):
+def measure(argv, script):
     settings = Settings()
     measuring = Measuring(settings)
-    paper, names, size = measuring.systems(words[1:])
-    command = measuring.command(words[0], settings.text, paper, names, size, words[3:], settings.quiet)
+    paper, names, size = measuring.systems(argv[1:])
+    command = measuring.command(argv[0], settings.text, paper, names, size, argv[3:], settings.quiet)
     cells = Command(["mkdir", "-p", settings.home / "results" / "cells"])
-    settings.run([Step(words[0], [cells, command])], script)
+    settings.run([Step(argv[0], [cells, command])], script)

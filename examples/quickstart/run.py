@@ -127,7 +127,7 @@ def training(args, name, binary, environment):
     model = preset.model(f"transformer_{name.replace('-', '_')}")
     batch = ["--max-tokens", str(preset.max_tokens)]
     schedule = [*preset.schedule(args.max_epoch), "--seed", str(args.seed)]
-    words = train_command(
+    argv = train_command(
         ["fairseq-train"],
         binary.relative_to(args.output),
         args.pair,
@@ -137,14 +137,14 @@ def training(args, name, binary, environment):
         home / "checkpoints",
         ["--no-epoch-checkpoints"],
     )
-    words += ["--log-file", home / "train.log"]
+    argv += ["--log-file", home / "train.log"]
 
-    def made_of():
+    def fingerprint():
         data = cksum(*sorted(path for path in binary.iterdir() if path.suffix in (".bin", ".txt")))
         return f"{shown([*model, *batch, *schedule])}\n{data}"
 
     folder = args.output / home
-    return Training(name, folder, words, made_of, Processes(), (binary,), environment, args.output, anew=True)
+    return Training(name, folder, argv, fingerprint, Processes(), (binary,), environment, args.output, anew=True)
 
 
 def translation(args, name, binary, environment):
@@ -153,8 +153,8 @@ def translation(args, name, binary, environment):
     best, folder = checkpoints / "checkpoint_best.pt", args.output / name / "test"
     options = ["--gen-subset", "test", "--beam", str(BEAM), "--max-tokens", "8000", "--no-progress-bar"]
     paths = [path.relative_to(args.output) for path in (binary, best)]
-    words = generate_command(paths[0], args.pair, paths[1], options)
-    commands = [Command(["mkdir", "-p", folder]), Command(words, args.output, folder / "generate.log")]
+    argv = generate_command(paths[0], args.pair, paths[1], options)
+    commands = [Command(["mkdir", "-p", folder]), Command(argv, args.output, folder / "generate.log")]
     at, outputs = mark(folder / "steps", title), (folder / "generate.log",)
     return Step(title, commands, at, (checkpoints,), outputs, lambda: cksum(best), folder, environment)
 
@@ -163,15 +163,15 @@ def scoring(args):
     """The scores of all systems against the baseline, which is the first system if it is missing."""
     logs = [args.output / name / "test" / "generate.log" for name in args.names]
     scores = args.output / "scores.json"
-    words = ["fairseq-posenc", "score", "--ref", args.output / "raw" / f"test.{args.target}", "--json", scores]
+    argv = ["fairseq-posenc", "score", "--ref", args.output / "raw" / f"test.{args.target}", "--json", scores]
     for name, log in zip(args.names, logs):
-        words += ["--hyp", log, "--names", name]
-    command = Command(words, messages=args.output / "score.log")
+        argv += ["--hyp", log, "--names", name]
+    command = Command(argv, messages=args.output / "score.log")
 
-    def made_of():
+    def fingerprint():
         return cksum(*logs)
 
-    return Step("scores", [command], mark(args.output / "steps", "scores"), tuple(logs), (scores,), made_of)
+    return Step("scores", [command], mark(args.output / "steps", "scores"), tuple(logs), (scores,), fingerprint)
 
 
 def run(args):
@@ -185,12 +185,10 @@ def run(args):
         kept = ("corpus", "pair", "source", "target", "seed", "encodings", "max_epoch", "jobs")
         options = {**{name: getattr(args, name) for name in kept}, "preset": asdict(PRESETS[args.corpus])}
         commands = {
-            step.folder.parent.name: [str(word) for word in step.words()]
-            for step in steps
-            if isinstance(step, Training)
+            step.folder.parent.name: [str(word) for word in step.argv()] for step in steps if isinstance(step, Training)
         }
         generations = {
-            step.outputs[0].parent.parent.name: [str(word) for word in step.commands[1].words]
+            step.outputs[0].parent.parent.name: [str(word) for word in step.commands[1].argv]
             for step in steps
             if step.title.startswith("translate")
         }

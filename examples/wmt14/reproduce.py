@@ -17,16 +17,16 @@ from examples.wmt14.settings import HERE, PAIRS, WORKLOADS, Settings
 from fairseq_posenc.errors import InputError
 
 
-def reproduce(words):
+def reproduce(argv):
     """Make a result, including its missing data, systems and numbers."""
     known = {row["name"]: row for row in read_table(HERE / "results.tsv")}
-    if not words:
+    if not argv:
         raise InputError(f"give {', '.join(known)}; -h explains")
-    args = options(words[1:], ("--pairs", "--only", "--data", "--corpus"))
+    args = options(argv[1:], ("--pairs", "--only", "--data", "--corpus"))
     settings = Settings(args["--corpus"])
-    if words[0] not in known:
-        raise InputError(f"{words[0]} is not one of {', '.join(known)}")
-    result = Result(settings, known[words[0]], args)
+    if argv[0] not in known:
+        raise InputError(f"{argv[0]} is not one of {', '.join(known)}")
+    result = Result(settings, known[argv[0]], args)
     need("fairseq-train", "fairseq-generate", "fairseq-preprocess")
     check_encodings([row["encoding"] for row in result.rows])
     with settings.results(result.folder, result.jobs):
@@ -113,12 +113,12 @@ class Result:
             for seed in self.seeds:
                 plan.append(self.score(name, pair, seed))
                 scores += plan[-1].outputs
-        words = python(
+        argv = python(
             "examples.wmt14.table", self.settings.home, self.folder / name, "--rows", self.file, "--pairs", *self.pairs
         )
-        words += ["--size", self.size, "--seeds", *self.seeds, "--set", self.part, "--only", *self.names]
-        words += ["--paper", self.paper] if self.paper else []
-        commands = [Command([*words, "--command", self.command])]
+        argv += ["--size", self.size, "--seeds", *self.seeds, "--set", self.part, "--only", *self.names]
+        argv += ["--paper", self.paper] if self.paper else []
+        commands = [Command([*argv, "--command", self.command])]
         if name != self.name:
             commands.append(self.drawing(f"results/{name}", f"results/{self.name}"))
         self.run([*plan, Step(f"table of {self.name}", commands, inputs=tuple(scores))])
@@ -132,22 +132,22 @@ class Result:
         title = f"score {name} {pair} seed {seed}"
         output = self.settings.home / f"{stem}.json"
 
-        def made_of():
+        def fingerprint():
             return "".join(f" {cksum(file)}" for file in files)
 
-        return Step(title, [command], mark(self.folder / "steps", title), files, (output,), made_of)
+        return Step(title, [command], mark(self.folder / "steps", title), files, (output,), fingerprint)
 
     def drawing(self, result, picture, *more):
-        words = ["fairseq-posenc", "plot", f"{result}.json", "--output", picture, *more]
-        return Command(words, self.settings.home)
+        argv = ["fairseq-posenc", "plot", f"{result}.json", "--output", picture, *more]
+        return Command(argv, self.settings.home)
 
     def make_grain(self):
         plan = self.systems()
         for pair in self.pairs:
             stem, (seed,) = f"results/{self.name}-{pair}", self.seeds
-            words = ["fairseq-posenc", "grain", "--ref", f"{pair}/raw/test.{pair.split('-')[1]}"]
-            words += steps.hypotheses(self.settings, pair, self.size, seed, self.part, self.names)
-            commands = [Command([*words, "--json", f"{stem}.json"], self.settings.home), self.drawing(stem, stem)]
+            argv = ["fairseq-posenc", "grain", "--ref", f"{pair}/raw/test.{pair.split('-')[1]}"]
+            argv += steps.hypotheses(self.settings, pair, self.size, seed, self.part, self.names)
+            commands = [Command([*argv, "--json", f"{stem}.json"], self.settings.home), self.drawing(stem, stem)]
             inputs = tuple(self.translations(pair, seed, self.part))
             plan.append(Step(f"{self.name} of {pair}", commands, inputs=inputs))
         self.run(plan)
@@ -163,20 +163,20 @@ class Result:
             fitting = [name for name in self.names if self.fits(name, pair, seed)]
             plan = [steps.generation(settings, name, pair, self.size, seed, "joined")[1] for name in fitting]
             stem, (source, target) = f"results/{self.name}-{pair}", pair.split("-")
-            words = ["fairseq-posenc", "lengths", "--src", f"{pair}/joined/raw/test.{source}"]
-            words += ["--ref", f"{pair}/joined/raw/test.{target}"]
-            words += steps.hypotheses(settings, pair, self.size, seed, "joined", fitting)
-            words += ["--training-source", f"{pair}/raw/train.{source}", "--json", f"{stem}.json"]
+            argv = ["fairseq-posenc", "lengths", "--src", f"{pair}/joined/raw/test.{source}"]
+            argv += ["--ref", f"{pair}/joined/raw/test.{target}"]
+            argv += steps.hypotheses(settings, pair, self.size, seed, "joined", fitting)
+            argv += ["--training-source", f"{pair}/raw/train.{source}", "--json", f"{stem}.json"]
             inputs = tuple(step.outputs[0] for step in plan)
-            commands = [Command(words, settings.home), self.drawing(stem, stem)]
+            commands = [Command(argv, settings.home), self.drawing(stem, stem)]
             self.run([*plan, Step(f"{self.name} of {pair}", commands, inputs=inputs)])
 
     def limit(self, name, pair, seed):
         """The step that records the maximum sentence length of a system."""
         folder = self.settings.system(name, pair, self.size, seed)
         average, title = folder / "average.pt", f"limit of {name} {pair} seed {seed}"
-        words = python("examples.wmt14.limit", average, self.settings.pair(pair) / "binary")
-        command = Command(words, output=folder / "limit")
+        argv = python("examples.wmt14.limit", average, self.settings.pair(pair) / "binary")
+        command = Command(argv, output=folder / "limit")
         at = mark(folder / "steps", title)
         return Step(title, [command], at, (average,), (folder / "limit",), lambda: cksum(average), folder)
 
@@ -195,9 +195,9 @@ class Result:
 
     def make_cost(self):
         """Time or memory of the encodings."""
-        words = ["fairseq-posenc", "bench", "--measure", self.measure]
-        words += ["--encodings", ",".join(row["encoding"] for row in self.rows)]
-        words += [*WORKLOADS[self.settings.scale][self.measure].split(), "--json", f"results/{self.name}.json"]
+        argv = ["fairseq-posenc", "bench", "--measure", self.measure]
+        argv += ["--encodings", ",".join(row["encoding"] for row in self.rows)]
+        argv += [*WORKLOADS[self.settings.scale][self.measure].split(), "--json", f"results/{self.name}.json"]
         stem, paper = f"results/{self.name}", ["--paper", self.paper] if self.paper else []
-        commands = [Command(words, self.settings.home), self.drawing(stem, stem, *paper)]
+        commands = [Command(argv, self.settings.home), self.drawing(stem, stem, *paper)]
         self.run([Step(self.name, commands)])

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from examples.common import translation
 from examples.common.engine import ROOT
-from examples.common.variables import Places, choice, count, variable
+from examples.common.variables import RecipeSettings, choice, count, variable
 from fairseq_posenc.errors import InputError
 
 HERE = ROOT / "examples" / "wmt14"
@@ -77,7 +77,7 @@ def training_options(scale, size):
     return MODELS[scale, size].schedule() + shlex.split(SMALL_SAVING if scale == "small" else "")
 
 
-class Settings(Places):
+class Settings(RecipeSettings):
     """Scale, corpus, places and seed, from the environment; ``corpus`` goes before CORPUS."""
 
     def __init__(self, corpus=None):

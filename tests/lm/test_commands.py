@@ -63,8 +63,8 @@ def test_a_name_is_one_training_in_all_rows_of_a_paper():
     seen = {}
     for result in RESULTS.values():
         for row in rows(LM, result["rows"]) if result["rows"] != "-" else ():
-            made_of = seen.setdefault((result["paper"], row["system"]), (row["encoding"], row["options"]))
-            assert made_of == (row["encoding"], row["options"]), row
+            fingerprint = seen.setdefault((result["paper"], row["system"]), (row["encoding"], row["options"]))
+            assert fingerprint == (row["encoding"], row["options"]), row
 
 
 @pytest.mark.parametrize("what", [*PAPERS, "all"])
