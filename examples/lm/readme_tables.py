@@ -85,14 +85,12 @@ def sandwich_table3():
 
 
 def receptive_fields():
-    """Receptive fields, smallest first, and the mean distance of attention in the last layer."""
+    """Receptive fields, smallest first."""
     results = [read(f"small/sandwich-figure{number}") for number in (5, 6, 7, 11)]
     fields = {row["system"]: row["values"] for record in results for row in record["texts"]["test"]["rows"]}
-    distances = read_tsv(RESULTS / "small" / "attention-distances.tsv")
-    distances = {row["name"]: row["value"] for row in distances}
-    rows = [["system", "receptive field of 512 tokens", "attention distance"]]
+    rows = [["system", "receptive field of 512 tokens"]]
     for name, values in sorted(fields.items(), key=lambda item: item[1]["512"]["value"]):
-        rows.append([f"`{name}`", f"{values['512']['value']:.0f}", distances[name]])
+        rows.append([f"`{name}`", f"{values['512']['value']:.0f}"])
     return rows
 
 

@@ -35,7 +35,8 @@ def done(folder):
 
 def test_a_step_is_done_again_only_when_it_or_a_step_before_has_changed(tmp_path):
     def chain(word="x", text="1"):
-        return [step(tmp_path, "a", word), step(tmp_path, "b", reads=["a"], fingerprint=lambda: text), step(tmp_path, "c")]
+        second = step(tmp_path, "b", reads=["a"], fingerprint=lambda: text)
+        return [step(tmp_path, "a", word), second, step(tmp_path, "c")]
 
     for arguments, expected in [((), ["a", "b", "c"]), ((), []), (("y",), ["a", "b"]), (("y", "2"), ["b"])]:
         engine.perform(chain(*arguments), "test")
