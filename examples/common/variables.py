@@ -127,12 +127,13 @@ def chosen_rows(rows, column, only, problem):
 
 
 class RecipeSettings:
-    """The settings of a recipe's scripts from the environment: SCALE, WORK, DRY_RUN, QUIET."""
+    """The settings of a recipe's scripts from the environment: SCALE, WORK, SEED, DRY_RUN, QUIET."""
 
     def __init__(self, recipe):
         self.scale = variable("SCALE", "paper")
         if self.scale not in SCALES:
             raise InputError(f"SCALE={self.scale} is not one of {', '.join(SCALES)}")
+        self.seed = str(count("SEED", variable("SEED", "1")))
         self.dry_run, self.quiet = variable("DRY_RUN") == "1", variable("QUIET") == "1"
         self.work = Path(variable("WORK", str(ROOT / "work" / recipe))).absolute()
 

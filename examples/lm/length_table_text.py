@@ -95,9 +95,7 @@ def parts(record):
             )
     for text, rows in record["paper"].items():
         length = record["paper_training_length"]
-        title = (
-            f"the paper's {record['table']}: {what}, {text} (1x: its training length, {length} tokens)"
-        )
+        title = f"the paper's {record['table']}: {what}, {text} (1x: its training length, {length} tokens)"
         found.append((title, by_length(rows, record["measure"], length, named=False), []))
     return found
 

@@ -1,4 +1,4 @@
-"""From the name of a result, a line of results.tsv, to its steps."""
+"""Finds the steps of a result, which is a line of results.tsv, and runs them."""
 
 import contextlib
 from fnmatch import fnmatchcase
@@ -17,16 +17,16 @@ from examples.common.variables import (
     read_table,
     variable,
 )
-from examples.lm import steps
+from examples.lm import preparation, steps
 from examples.lm.settings import HERE, OWN_CORPORA, PAPERS, Settings, scaled
 from fairseq_posenc.errors import InputError
 
-#: What needs no training, and the command that draws it.
+#: {measure that needs no training: command of fairseq-posenc that computes it}.
 FORMS = {"resolution-form": "resolution", "bias-form": "receptive-field"}
 
 
 def reproduce(argv):
-    """Make a result, including its missing data, systems and numbers."""
+    """Make a result, after the data, systems and numbers that it needs and that do not exist yet."""
     settings = Settings()
     if not argv:
         raise InputError("give the name of a table or figure, such as lex-table2; -h explains")
@@ -36,7 +36,7 @@ def reproduce(argv):
     row = known[argv[0]]
     paper = paper_of(row)
     args = options(argv[1:], ("--data", "--text", "--only", "--gpt2"), several=("--text",), flags=("--train",))
-    texts = dict(text_folder(word) for word in args["--text"])
+    texts = dict(text_folder(argument) for argument in args["--text"])
     data, gpt2 = existing_folder("--data", args["--data"]), existing_folder("--gpt2", args["--gpt2"])
     need("fairseq-train", "fairseq-preprocess", "fairseq-posenc")
     if row["measure"] in FORMS:
@@ -47,7 +47,7 @@ def reproduce(argv):
     result = Result(settings, row, paper, args["--only"], texts)
     check_encodings([row["encoding"] for row in result.rows])
     train_only = args["--train"]
-    # Results are made by one run at a time; trainings on several machines may be side by side.
+    # Only one run may write results, but several may train: one system per machine, for example.
     folder = result.folder / "cells"
     with contextlib.nullcontext() if train_only and not settings.dry_run else settings.results(folder, result.jobs):
         settings.quiet = True
@@ -56,7 +56,7 @@ def reproduce(argv):
 
 
 def paper_of(row):
-    """Whose settings and lengths a result has: PAPER says it for "all" alone."""
+    """The paper whose settings and lengths a result has; only for "all", PAPER selects it."""
     paper = variable("PAPER", row["paper"])
     if row["name"] != "all" and paper != row["paper"]:
         raise InputError(f"PAPER={paper}, but {row['name']} has the settings of {row['paper']}; leave PAPER out")
@@ -65,19 +65,19 @@ def paper_of(row):
     return paper
 
 
-def text_folder(word):
-    """(name, folder) of --text NAME=DIR."""
-    name, _, folder = word.partition("=")
+def text_folder(argument):
+    """The name and the folder of --text NAME=DIR."""
+    name, _, folder = argument.partition("=")
     plain_name("--text", name)
     if name == "test":
         raise InputError("--text test is reserved for the test text of the corpus; choose another name")
     if not folder or not Path(folder).is_dir():
-        raise InputError(f"--text {word}: give NAME=DIR with a folder of documents")
+        raise InputError(f"--text {argument}: give NAME=DIR with a folder of documents")
     return name, existing_folder("--text", folder)
 
 
 def make_form(settings, row):
-    """A figure from formulas: no training."""
+    """Draw a figure from formulas, without training."""
     folder = settings.home / "results"
     argv = ["fairseq-posenc", FORMS[row["measure"]], "--closed-form", "--lengths", row["lengths"]]
     argv += ["--json", f"{row['name']}.json", *(["--dims", row["systems"]] if row["systems"] else [])]
@@ -91,9 +91,9 @@ class Result:
 
     Args:
         row: the line of results.tsv.
-        paper: whose settings the systems have.
-        only: names of systems, with commas, or None for all.
-        texts: names of texts other than the corpus's own, with their folders.
+        paper: key of PAPERS; the systems have its settings.
+        only: names of systems, separated by commas, or None for all.
+        texts: {name: folder} of texts that replace the test text of the corpus.
     """
 
     def __init__(self, settings, row, paper, only, texts):
@@ -104,8 +104,8 @@ class Result:
         seeds = variable("SEEDS", settings.seed)
         if settings.scale == "paper":
             seeds = variable("SEEDS", " ".join(str(seed + 1) for seed in range(int(row["seeds"]))))
-        self.measuring = steps.Measuring(settings)
-        self.seeds = self.measuring.seeds = seeds.split()
+        self.measurements = steps.Measurements(settings)
+        self.seeds = self.measurements.seeds = seeds.split()
         self.jobs = count("JOBS", variable("JOBS", "1"))
         self.rows = self.chosen(row["systems"].split(), only)
         self.names = list(dict.fromkeys(row["system"] for row in self.rows))
@@ -113,10 +113,10 @@ class Result:
         self.baseline = row["baseline"] if row["baseline"] in self.names else self.names[0]
         self.check_tokens()
         self.texts = list(texts) or ["test"]
-        # Every seed has segments of its own, as in the paper, whose deviations are mostly those of the segments. Only
-        # numbers of one kind of segments are comparable.
+        # With several seeds, each seed has its own segments, as in the paper; most of the paper's deviations come from
+        # them. Numbers on shared and on separate segments cannot be compared, so that they have files of their own.
         self.by_seed = self.measure == "last-token" and len(self.seeds) > 1
-        # For the record of the result, without the places of this machine.
+        # For the record of the result, without folders of this machine.
         self.command = (
             (f"PAPER={paper} " if self.name == "all" else "")
             + f"SCALE={settings.scale} CORPUS={settings.corpus} SEEDS={quoted(' '.join(self.seeds))} "
@@ -135,16 +135,16 @@ class Result:
         return chosen_rows(rows, "system", only, f"is no system of {self.name}; they are in {self.file}")
 
     def check_tokens(self):
-        tokens, longest = self.measuring.tokens, max(self.lengths)
+        tokens, longest = self.measurements.tokens, max(self.lengths)
         if self.measure == "pieces" and tokens and tokens % longest:
             raise InputError(f"TOKENS={tokens} is not a multiple of the longest length, {longest}")
         if self.name == "all" and not tokens:
-            # Systems with a limit read fewer lengths, and the whole text would be cut off elsewhere for these.
+            # The text ends at a multiple of the longest length, which is shorter for a system with a limit.
             raise InputError(f"{self.name} needs a number of tokens; leave TOKENS=all out")
 
     # ---- data, systems -------------------------------------------------------------------------------------------
     def systems(self, data, gpt2, texts):
-        """The steps that prepare the corpus and the texts where there are no data, and train each system once."""
+        """The steps that prepare the corpus and texts without data, and that train each system once."""
         settings, plan = self.settings, []
         planned = settings.dry_run or not (settings.home / "binary").is_dir()
         if planned:
@@ -152,12 +152,12 @@ class Result:
             if kind == "documents" and not data:
                 raise InputError("give --data DIR, a folder with one text file per document")
             for option, value in (("--data", data), ("--gpt2", gpt2)):
-                if value and kind not in steps.OPTIONS[option]:
+                if value and kind not in preparation.OPTIONS[option]:
                     raise InputError(f"{option} is not for {kind}; leave it out")
-            plan += steps.preparation(settings, kind, data, steps.given_gpt2(gpt2))
+            plan += preparation.of_corpus(settings, kind, data, preparation.gpt2_folder(gpt2))
         for name, folder in texts.items():
             if settings.dry_run or not (settings.home / settings.binary(name)).is_dir():
-                plan += steps.text_preparation(settings, name, folder, gpt2, planned)
+                plan += preparation.of_text(settings, name, folder, gpt2, planned)
         rows = {row["system"]: row for row in self.rows}
         for seed in self.seeds:
             for name, row in rows.items():
@@ -167,7 +167,7 @@ class Result:
 
     # ---- results -------------------------------------------------------------------------------------------------
     def cells(self, text):
-        """The file of all numbers on a text, from the folder of the corpus."""
+        """The file with all numbers on a text, relative to the folder of the corpus."""
         return f"results/cells/{self.name}-{text}{'-by-seed' if self.by_seed else ''}.json"
 
     def measured(self):
@@ -202,14 +202,14 @@ class Result:
             patterns = dict.fromkeys(self.scaled(row["pattern"]) for row in self.rows)
             argv = ["--lengths", ",".join(map(str, self.lengths)), "--patterns", ",".join(patterns)]
             commands = [self.measure_command(self.measure, text, self.names, argv)]
-        checkpoints = self.measuring.paths(self.paper, sorted(self.names), self.size)
-        fingerprint = [*checkpoints, self.settings.home / self.settings.binary(text) / "test.bin"]
+        checkpoints = self.measurements.checkpoints(self.paper, sorted(self.names), self.size)
+        files = [*checkpoints, self.settings.home / self.settings.binary(text) / "test.bin"]
         output = self.settings.home / self.cells(text)
-        inputs = (*(path.parent for path in checkpoints), fingerprint[-1].parent)
-        return Cells(title, commands, mark(self.folder / "steps", title), inputs, (output,), files=fingerprint)
+        inputs = (*(path.parent for path in checkpoints), files[-1].parent)
+        return Cells(title, commands, mark(self.folder / "steps", title), inputs, (output,), files=files)
 
     def groups(self):
-        """[(names, pattern, longest length or "-")] of the rows that share the last two; the baseline's first."""
+        """[(names, pattern, longest length or "-")]: one entry per pattern and limit, that of the baseline first."""
         groups = {}
         for row in sorted(self.rows, key=lambda row: row["system"] != self.baseline):
             key = (self.scaled(row["pattern"]), self.scaled(row["longest"]))
@@ -223,26 +223,27 @@ class Result:
         lengths = [length for length in self.lengths if longest == "-" or length <= int(longest)]
         argv = ["--protocol", self.measure, "--lengths", ",".join(map(str, lengths)), "--patterns", pattern]
         if self.measure == "last-token":
-            argv += ["--segments", self.settings.here.segments, *(["--segments-by-seed"] if self.by_seed else [])]
+            argv += ["--segments", self.settings.scale_settings.segments]
+            argv += ["--segments-by-seed"] if self.by_seed else []
         return self.measure_command("extrapolate", text, names, [*argv, "--baseline", self.baseline])
 
     def measure_command(self, measure, text, names, argv):
         argv = [*argv, "--json", self.cells(text)]
-        return self.measuring.command(measure, text, self.paper, names, self.size, argv, silent=True)
+        return self.measurements.command(measure, text, self.paper, names, self.size, argv, silent=True)
 
 
 class Cells(Step):
-    """A measurement whose file of numbers is made anew where checkpoints or texts have changed, else added to.
+    """A measurement that adds numbers to its file, or starts a new file if checkpoints or the text have changed.
 
-    FILE.sources keeps what the file was made of, systems included that are not asked for this time: a line for each, as
-    cksum prints it.
+    FILE.sources contains one line of cksum for each checkpoint and text that the numbers depend on, including those of
+    systems that are not measured this time.
 
     Args:
-        files: what the numbers are made of.
+        files: the checkpoints and the text of this measurement.
     """
 
-    def __init__(self, *arguments, files):
-        super().__init__(*arguments, fingerprint=self.sums)
+    def __init__(self, *args, files):
+        super().__init__(*args, fingerprint=self.sums)
         self.files = files
 
     def sums(self):

@@ -1,4 +1,4 @@
-"""From the name of a result, a line of results.tsv, to its steps."""
+"""Finds the steps of a result, which is a line of results.tsv, and runs them."""
 
 from examples.common.engine import Command, Step, cksum, mark, quoted, say
 from examples.common.translation import python
@@ -18,7 +18,7 @@ from fairseq_posenc.errors import InputError
 
 
 def reproduce(argv):
-    """Make a result, including its missing data, systems and numbers."""
+    """Make a result, after the data, systems and translations that it needs and that do not exist yet."""
     known = {row["name"]: row for row in read_table(HERE / "results.tsv")}
     if not argv:
         raise InputError(f"give {', '.join(known)}; -h explains")
@@ -37,7 +37,8 @@ class Result:
     """One result: its rows, pairs and seeds, and the steps to it.
 
     Args:
-        row: the line of results.tsv; args: options of the command line.
+        row: the line of results.tsv.
+        args: options of the command line.
     """
 
     def __init__(self, settings, row, args):
@@ -46,7 +47,7 @@ class Result:
         self.paper = HERE / "paper" / f"{row['paper']}.tsv" if row["paper"] else None
         self.part, self.folder = row["set"] or settings.set, settings.home / "results"
         if self.measure in WORKLOADS["paper"] and (args["--pairs"] or args["--data"]):
-            # One model, no text.
+            # It is measured on random tokens.
             raise InputError(f"{self.name} needs no text; leave --pairs and --data out")
         default = PAIRS[:1] if settings.scale == "smoke" else PAIRS
         self.pairs = (args["--pairs"] or ",".join(default)).split(",")
@@ -61,7 +62,7 @@ class Result:
         self.jobs = count("JOBS", variable("JOBS", "1"))
         self.rows = self.chosen(args["--only"])
         self.names = [row["name"] for row in self.rows]
-        # For the record of the result, without the places of this machine.
+        # For the record of the result, without folders of this machine.
         self.command = (
             f"SCALE={settings.scale} CORPUS={settings.corpus} SEEDS={quoted(' '.join(self.seeds))} JOBS={self.jobs} "
             f"examples/wmt14/reproduce.sh {self.name} --pairs {','.join(self.pairs)}"
@@ -86,7 +87,7 @@ class Result:
 
     # ---- data, systems -------------------------------------------------------------------------------------------
     def systems(self):
-        """The steps that prepare the data of the pairs where there are none, train and translate."""
+        """The steps that prepare the language pairs without data, and that train and translate."""
         settings, plan = self.settings, []
         for pair in self.pairs:
             if settings.dry_run or not (settings.pair(pair) / "binary").is_dir():
@@ -106,7 +107,7 @@ class Result:
 
     # ---- results -------------------------------------------------------------------------------------------------
     def make_table(self):
-        # Figure 3 is drawn from a table.
+        # Figure 3 is drawn from this table.
         name = f"{self.name}-table" if self.part == "valid" and not self.paper else self.name
         plan, scores = self.systems(), []
         for pair in self.pairs:
@@ -124,7 +125,7 @@ class Result:
         self.run([*plan, Step(f"table of {self.name}", commands, inputs=tuple(scores))])
 
     def score(self, name, pair, seed):
-        """The step that scores all systems of a pair and seed against each other."""
+        """The step that scores the systems of one pair and seed against the baseline."""
         stem = f"results/{name}-scores-{pair}-seed{seed}"
         command = steps.scoring(self.settings, pair, self.size, seed, self.part, self.names, f"{stem}.json")
         command.messages = self.settings.home / f"{stem}.log"
@@ -153,7 +154,7 @@ class Result:
         self.run(plan)
 
     def make_lengths(self):
-        """Long sentences for every system whose encoding has no limit below them."""
+        """Translate long sentences with every system whose encoding has no limit below their length."""
         settings, (seed,), plan = self.settings, self.seeds, self.systems()
         for pair in self.pairs:
             plan.append(steps.joining(settings, pair))
@@ -172,7 +173,7 @@ class Result:
             self.run([*plan, Step(f"{self.name} of {pair}", commands, inputs=inputs)])
 
     def limit(self, name, pair, seed):
-        """The step that records the maximum sentence length of a system."""
+        """The step that writes the limit of a system's sentence length to a file."""
         folder = self.settings.system(name, pair, self.size, seed)
         average, title = folder / "average.pt", f"limit of {name} {pair} seed {seed}"
         argv = python("examples.wmt14.limit", average, self.settings.pair(pair) / "binary")
@@ -181,7 +182,7 @@ class Result:
         return Step(title, [command], at, (average,), (folder / "limit",), lambda: cksum(average), folder)
 
     def fits(self, name, pair, seed):
-        """Whether a system can translate the longest sentence; print a line if not."""
+        """Whether a system can translate the longest joined sentence; if not, print a line."""
         if self.settings.dry_run:
             return True
         limit = int((self.settings.system(name, pair, self.size, seed) / "limit").read_text())
@@ -194,7 +195,7 @@ class Result:
         return longest <= limit
 
     def make_cost(self):
-        """Time or memory of the encodings."""
+        """Measure the time or the memory of the encodings."""
         argv = ["fairseq-posenc", "bench", "--measure", self.measure]
         argv += ["--encodings", ",".join(row["encoding"] for row in self.rows)]
         argv += [*WORKLOADS[self.settings.scale][self.measure].split(), "--json", f"results/{self.name}.json"]

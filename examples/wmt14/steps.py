@@ -1,12 +1,10 @@
-"""The steps of the translation recipe, each for one script that can be run by hand, and for reproduce.py."""
-
-import os
+"""The scripts of the translation recipe that run single steps; reproduce.py uses the same steps."""
 
 from examples.common.engine import Command, Step, cksum, mark, shown
 from examples.common.training import Processes, Training
 from examples.common.translation import Preparation, archives, generate_command, python, train_command
 from examples.common.variables import check_encodings, choice, count, existing_folder, need, options, variable, workers
-from examples.wmt14 import settings as of_paper
+from examples.wmt14 import settings as recipe
 from examples.wmt14.settings import BASELINE, SIZES, Settings
 from fairseq_posenc.errors import InputError
 
@@ -29,13 +27,13 @@ def prepare(argv):
 
 
 def preparation(settings, pair, data=None, bpe="subword_nmt", mirrors=()):
-    """The steps from the network, or from files in ``data``, to binary data."""
+    """The steps from downloads, or from files in ``data``, to binary data."""
     folder, scale = settings.pair(pair), settings.scale
     raw, prepared = folder / "raw", folder / "prepared"
-    subwords = of_paper.PAPER_SUBWORDS if scale == "paper" else of_paper.MODELS[scale, "base"].subwords
-    # Captions are short and well paired; they stay as they are.
+    subwords = recipe.PAPER_SUBWORDS if scale == "paper" else recipe.MODELS[scale, "base"].subwords
+    # Captions are not cleaned: they are short, and their lengths match.
     clean = settings.corpus != "multi30k"
-    way = Preparation(pair, raw, prepared, folder / "binary", workers(), subwords, bpe, clean)
+    plan = Preparation(pair, raw, prepared, folder / "binary", workers(), subwords, bpe, clean)
     steps = [Step("folder", [Command(["mkdir", "-p", prepared])])]
     if scale == "paper":
         store = data or settings.home / "archives"
@@ -43,11 +41,11 @@ def preparation(settings, pair, data=None, bpe="subword_nmt", mirrors=()):
         steps.append(archives(argv, data, mirrors, prepared))
         (files,) = steps[-1].outputs
         argv = python("examples.wmt14.corpus.extract", pair, store, raw)
-        text = way.text(argv, (files,), lambda: files.read_text(encoding="utf-8"))
+        text = plan.text(argv, (files,), lambda: files.read_text(encoding="utf-8"))
     else:
-        more = ["--most", of_paper.SMOKE_SENTENCES] if settings.corpus == "grammar" else []
-        text = way.small_text(settings.corpus, data, more)
-    return [*steps, text, *way.steps()]
+        more = ["--most", recipe.SMOKE_SENTENCES] if settings.corpus == "grammar" else []
+        text = plan.small_text(settings.corpus, data, more)
+    return [*steps, text, *plan.steps()]
 
 
 # ---- train.sh ----------------------------------------------------------------------------------------------------
@@ -66,12 +64,12 @@ def train(argv):
 
 
 def training(settings, name, encoding, pair, size, seed, extra=()):
-    """The training run of one system."""
+    """The training run of one system; ``extra``: further options of fairseq-train."""
     processes, scale = Processes(), settings.scale
     folder, binary = settings.system(name, pair, size, seed), settings.pair(pair) / "binary"
-    model = of_paper.model_options(scale, size, pair, f"transformer_{encoding.replace('-', '_')}")
-    batch = of_paper.batch_options(scale, size, processes)
-    schedule = [*of_paper.training_options(scale, size), "--seed", str(seed), *extra]
+    model = recipe.model_options(scale, size, pair, f"transformer_{encoding.replace('-', '_')}")
+    batch = recipe.batch_options(scale, size, processes)
+    schedule = [*recipe.training_options(scale, size), "--seed", str(seed), *extra]
     saving = ["--keep-interval-updates", "5", "--no-epoch-checkpoints"]
     launcher = processes.launcher()
     need(launcher[0])
@@ -81,7 +79,7 @@ def training(settings, name, encoding, pair, size, seed, extra=()):
     def fingerprint():
         return f"{shown([*model, *schedule])}\n{cksum(*sorted(binary.glob('dict.*.txt')))}"
 
-    environment = {} if scale == "paper" else {"CUDA_VISIBLE_DEVICES": os.environ.get("CUDA_VISIBLE_DEVICES") or "0"}
+    environment = {} if scale == "paper" else {"CUDA_VISIBLE_DEVICES": variable("CUDA_VISIBLE_DEVICES", "0")}
     title = f"{name} {pair} {size} seed {seed}"
     return Training(title, folder, argv, fingerprint, processes, (binary,), environment)
 
@@ -108,14 +106,14 @@ def generate(argv):
 
 
 def translated(settings, pair, part):
-    """The binary data of a set, and the name of the set there."""
+    """The folder of a set's binary data, and the name of the set there."""
     if part == "joined":
         return settings.pair(pair) / "joined" / "binary", "test"
     return settings.pair(pair) / "binary", part
 
 
 def generation(settings, name, pair, size, seed, part):
-    """The average of a system's last checkpoints, and its translations of a set."""
+    """The steps that average a system's last checkpoints and translate a set with the average."""
     data, folder = settings.pair(pair), settings.system(name, pair, size, seed)
     number = count("AVERAGE", variable("AVERAGE", "5"))
     checkpoints, average, output = folder / "checkpoints", folder / "average.pt", settings.translations(folder, part)
@@ -134,7 +132,7 @@ def generation(settings, name, pair, size, seed, part):
     steps = [Step(title, averaging, mark(folder / "steps", title), (checkpoints,), (average,), averaged, folder)]
 
     options = ["--gen-subset", subset, "--beam", "4", "--lenpen", "0.6"]
-    # fairseq's own limit is 200 words.
+    # fairseq's default limit is 200 tokens.
     options += ["--max-len-a", "2", "--max-len-b", "100"] if part == "joined" else []
     options += ["--max-tokens", "8000", *(["--fp16"] if settings.scale == "paper" else [])]
 
@@ -165,15 +163,15 @@ def score(argv):
 
 
 def scoring(settings, pair, size, seed, part, names, json):
-    """The command that scores systems against the baseline, which is the first system if it is missing."""
+    """The command that scores systems against the baseline, or against the first system if the baseline is missing."""
     home = settings.home
     argv = ["fairseq-posenc", "score", "--ref", settings.raw(pair, part, pair.split("-")[1]).relative_to(home)]
-    # From the folder of the scale, so that the result's paths mean something elsewhere too.
+    # With paths relative to the folder of the scale, which the result records.
     return Command([*argv, *hypotheses(settings, pair, size, seed, part, names), "--json", json], home)
 
 
 def hypotheses(settings, pair, size, seed, part, names):
-    """The argv --name NAME --hyp FILE of systems, the baseline first."""
+    """The options --names NAME --hyp FILE of all systems, the baseline first."""
     argv = []
     for name in sorted(dict.fromkeys(names), key=lambda name: name != BASELINE):
         file = settings.translations(settings.system(name, pair, size, seed), part)
@@ -196,7 +194,7 @@ def joined(argv):
 
 
 def joining(settings, pair):
-    """The step that makes a test set of ever longer sentences."""
+    """The step that makes a test set of joined sentences."""
     data, (source, target) = settings.pair(pair), pair.split("-")
     folder = data / "joined"
     commands = [Command(["rm", "-rf", folder]), Command(["mkdir", "-p", folder / "raw"])]

@@ -52,9 +52,7 @@ def notes(record, pair):
         lines.append(marks + (" for every seed" if len(record["seeds"]) > 1 else ""))
     lines.append("words/s: target subwords per second of training; minutes: training time without validation")
     if any(system["paper"] for system in pair["systems"]):
-        lines.append(
-            "paper: numbers of Zhang et al. (2023) on WMT14; BLEU is tokenised, the marks are theirs"
-        )
+        lines.append("paper: numbers of Zhang et al. (2023) on WMT14; BLEU is tokenised, the marks are theirs")
     return lines
 
 

@@ -120,7 +120,7 @@ BAD_TRAINING = [
     (("none", "en-de", "base"), {"GPUS": "2", "SCALE": "small"}, "SCALE=small trains in one process"),
     (("none", "en-de", "base"), {"NNODES": "2"}, "NNODES=2 needs MASTER_ADDR"),
     (("none", "en-de", "base"), {"NNODES": "2", "MASTER_ADDR": "a", "NODE_RANK": "2"}, "NODE_RANK=2 is not below"),
-    (("none", "en-de", "base"), {"SEED": "x"}, "SEED=x is not a whole number above 0"),
+    (("none", "en-de", "base"), {"SEED": "x"}, "SEED x is not a whole number above 0"),
     (("none", "en-de", "base"), {"VENV": "/nowhere", "PATH": "/usr/bin:/bin"}, "run scripts/setup.sh"),
 ]
 

@@ -1,6 +1,7 @@
-"""Join consecutive sentences: all single lines of INPUT, then its pairs of lines, and so on up to eight at a time.
+"""Join consecutive sentences: write all lines of INPUT, then its lines joined two at a time, and so on up to eight.
 
-Groups do not overlap, and a last group that is too small is left out, so every line of the k-th part holds k sentences.
+Groups do not overlap. The last lines are left out if they are too few for a group, so that each line of the k-th part
+has k sentences.
 """
 
 import argparse
@@ -13,7 +14,7 @@ MOST = 8
 
 
 def joined(lines, most=MOST):
-    """The lines, then non-overlapping groups of 2, 3, .. ``most`` lines joined with a space."""
+    """The lines, followed by their groups of 2, 3, .. ``most`` lines, each joined with spaces."""
     return [
         " ".join(lines[start : start + size])
         for size in range(1, most + 1)
