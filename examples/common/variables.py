@@ -113,16 +113,31 @@ def read_table(path):
     return [{key: None if cell == "-" else cell for key, cell in row.items()} for row in read_tsv(path)]
 
 
-def chosen_rows(rows, column, only, problem):
-    """The rows whose ``column`` is one of the names in ``only``, separated by commas; all rows if it is None.
+def chosen_rows(rows, column, only, task, what, file):
+    """The rows of the selected systems, which a ``column`` names; all rows if neither ``only`` nor ``task`` is given.
 
-    Raises InputError for a name that no row has; the message ends with ``problem``.
+    Args:
+        rows: dictionaries.
+        column: key of the names.
+        only: value of --only, names separated by commas.
+        task: value of --task, the number of one system, from 1.
+        what: name of the result, for error messages.
+        file: where the systems are listed, for error messages.
+
+    Raises:
+        InputError: a name or a number is not that of a system, or both options are given.
     """
-    known = [row[column] for row in rows]
+    known = list(dict.fromkeys(row[column] for row in rows))
     wanted = only.split(",") if only else known
     for name in wanted:
         if name not in known:
-            raise InputError(f"--only {name} {problem}")
+            raise InputError(f"--only {name} is not a system of {what}; {file} lists them")
+    if task:
+        if only:
+            raise InputError("--only and --task both select systems; give one of them")
+        if count("--task", task) > len(known):
+            raise InputError(f"--task {task} is not a system of {what}, which has {len(known)}; give 1 to {len(known)}")
+        wanted = [known[int(task) - 1]]
     return [row for row in rows if row[column] in wanted]
 
 
@@ -138,8 +153,8 @@ class RecipeSettings:
         self.work = Path(variable("WORK", str(ROOT / "work" / recipe))).absolute()
 
     @contextlib.contextmanager
-    def results(self, folder, jobs):
-        """Lock the folder of results for the block, which runs up to ``jobs`` steps in parallel."""
+    def results(self, folder, jobs, lock=True):
+        """Prepare for a block that runs up to ``jobs`` steps in parallel, and ``lock`` the folder of results for it."""
         commands = [Command(["source", f"{variable('VENV')}/bin/activate"])]
         if jobs != 1:
             # Two processes that both use all cores are many times slower than two that share them.
@@ -148,7 +163,7 @@ class RecipeSettings:
         self.quiet = True
         if self.dry_run:
             show([Step("results", [*commands, Command(["mkdir", "-p", folder])])])
-        with contextlib.nullcontext() if self.dry_run else Lock(folder):
+        with Lock(folder) if lock and not self.dry_run else contextlib.nullcontext():
             yield
 
     def run(self, steps, name, jobs=1):

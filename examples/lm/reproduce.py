@@ -1,6 +1,5 @@
 """Finds the steps of a result, which is a line of results.tsv, and runs them."""
 
-import contextlib
 from fnmatch import fnmatchcase
 from pathlib import Path
 
@@ -35,7 +34,8 @@ def reproduce(argv):
         raise InputError(f"{argv[0]} is not one of {', '.join(known)}")
     row = known[argv[0]]
     paper = paper_of(row)
-    args = options(argv[1:], ("--data", "--text", "--only", "--gpt2"), several=("--text",), flags=("--train",))
+    known = ("--data", "--text", "--only", "--task", "--gpt2")
+    args = options(argv[1:], known, several=("--text",), flags=("--train",))
     texts = dict(text_folder(argument) for argument in args["--text"])
     data, gpt2 = existing_folder("--data", args["--data"]), existing_folder("--gpt2", args["--gpt2"])
     need("fairseq-train", "fairseq-preprocess", "fairseq-posenc")
@@ -44,13 +44,11 @@ def reproduce(argv):
             raise InputError(f"{row['name']} needs no text and no system; give only its name")
         make_form(settings, row)
         return
-    result = Result(settings, row, paper, args["--only"], texts)
+    result = Result(settings, row, paper, args, texts)
     check_encodings([row["encoding"] for row in result.rows])
-    train_only = args["--train"]
+    train_only = args["--train"] or args["--task"]
     # Only one run may write results, but several may train: one system per machine, for example.
-    folder = result.folder / "cells"
-    with contextlib.nullcontext() if train_only and not settings.dry_run else settings.results(folder, result.jobs):
-        settings.quiet = True
+    with settings.results(result.folder / "cells", result.jobs, lock=not train_only):
         plan = result.systems(data, gpt2, texts)
         settings.run(plan if train_only else [*plan, *result.measured()], "reproduce.sh", result.jobs)
 
@@ -92,11 +90,11 @@ class Result:
     Args:
         row: the line of results.tsv.
         paper: key of PAPERS; the systems have its settings.
-        only: names of systems, separated by commas, or None for all.
+        args: options of the command line.
         texts: {name: folder} of texts that replace the test text of the corpus.
     """
 
-    def __init__(self, settings, row, paper, only, texts):
+    def __init__(self, settings, row, paper, args, texts):
         self.settings, self.name, self.measure, self.paper = settings, row["name"], row["measure"], paper
         self.file, self.folder = HERE / "rows" / f"{row['rows']}.tsv", settings.home / "results"
         self.size, self.length = settings.size_of(paper), settings.length(paper)
@@ -107,7 +105,7 @@ class Result:
         self.measurements = steps.Measurements(settings)
         self.seeds = self.measurements.seeds = seeds.split()
         self.jobs = count("JOBS", variable("JOBS", "1"))
-        self.rows = self.chosen(row["systems"].split(), only)
+        self.rows = self.chosen(row["systems"].split(), args)
         self.names = list(dict.fromkeys(row["system"] for row in self.rows))
         self.lengths = [int(self.scaled(f"@{length}")) for length in row["lengths"].split(",")]
         self.baseline = row["baseline"] if row["baseline"] in self.names else self.names[0]
@@ -121,18 +119,18 @@ class Result:
             (f"PAPER={paper} " if self.name == "all" else "")
             + f"SCALE={settings.scale} CORPUS={settings.corpus} SEEDS={quoted(' '.join(self.seeds))} "
             + f"examples/lm/reproduce.sh {self.name}"
-            + (f" --only {only}" if only else "")
+            + (f" --only {args['--only']}" if args["--only"] else "")
             + "".join(f" --text {name}=DIR" for name in texts)
         )
 
     def scaled(self, text):
         return scaled(self.of, self.length, text or "-")
 
-    def chosen(self, patterns, only):
-        """The rows of the systems in the result, or the requested ones."""
+    def chosen(self, patterns, args):
+        """The rows of the systems in the result, or those that the options select."""
         rows = read_table(self.file)
         rows = [row for row in rows if any(fnmatchcase(row["system"], pattern) for pattern in patterns)]
-        return chosen_rows(rows, "system", only, f"is no system of {self.name}; they are in {self.file}")
+        return chosen_rows(rows, "system", args["--only"], args["--task"], self.name, self.file)
 
     def check_tokens(self):
         tokens, longest = self.measurements.tokens, max(self.lengths)

@@ -22,13 +22,18 @@ def reproduce(argv):
     known = {row["name"]: row for row in read_table(HERE / "results.tsv")}
     if not argv:
         raise InputError(f"give {', '.join(known)}; -h explains")
-    args = options(argv[1:], ("--pairs", "--only", "--data", "--corpus"))
+    args = options(argv[1:], ("--pairs", "--only", "--task", "--data", "--corpus"))
     settings = Settings(args["--corpus"])
     if argv[0] not in known:
         raise InputError(f"{argv[0]} is not one of {', '.join(known)}")
     result = Result(settings, known[argv[0]], args)
     need("fairseq-train", "fairseq-generate", "fairseq-preprocess")
     check_encodings([row["encoding"] for row in result.rows])
+    if args["--task"]:
+        # Several runs may train and translate, one system each, but only one may write results.
+        with settings.results(result.folder, result.jobs, lock=False):
+            result.run(result.systems())
+        return
     with settings.results(result.folder, result.jobs):
         result.make()
 
@@ -46,9 +51,9 @@ class Result:
         self.file = HERE / "rows" / f"{row['rows']}.tsv"
         self.paper = HERE / "paper" / f"{row['paper']}.tsv" if row["paper"] else None
         self.part, self.folder = row["set"] or settings.set, settings.home / "results"
-        if self.measure in WORKLOADS["paper"] and (args["--pairs"] or args["--data"]):
-            # It is measured on random tokens.
-            raise InputError(f"{self.name} needs no text; leave --pairs and --data out")
+        if self.measure in WORKLOADS["paper"] and (args["--pairs"] or args["--data"] or args["--task"]):
+            # It is measured on random tokens, without training.
+            raise InputError(f"{self.name} needs no text and no training; leave --pairs, --data and --task out")
         default = PAIRS[:1] if settings.scale == "smoke" else PAIRS
         self.pairs = (args["--pairs"] or ",".join(default)).split(",")
         for pair in self.pairs:
@@ -60,7 +65,7 @@ class Result:
         for seed in self.seeds:
             count("SEEDS", seed)
         self.jobs = count("JOBS", variable("JOBS", "1"))
-        self.rows = self.chosen(args["--only"])
+        self.rows = chosen_rows(read_table(self.file), "name", args["--only"], args["--task"], self.name, self.file)
         self.names = [row["name"] for row in self.rows]
         # For the record of the result, without folders of this machine.
         self.command = (
@@ -68,10 +73,6 @@ class Result:
             f"examples/wmt14/reproduce.sh {self.name} --pairs {','.join(self.pairs)}"
             + (f" --only {args['--only']}" if args["--only"] else "")
         )
-
-    def chosen(self, only):
-        """The requested rows, or all rows."""
-        return chosen_rows(read_table(self.file), "name", only, f"is not a row of {self.file}")
 
     def make(self):
         {

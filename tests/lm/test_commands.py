@@ -216,7 +216,7 @@ BAD = [
     ("analyse.sh", (), {}, "give resolution or receptive-field"),
     ("reproduce.sh", (), {}, "give the name of a table or figure"),
     ("reproduce.sh", ("lex-table1",), {}, "lex-table1 is not one of lex-figure1, lex-figure2"),
-    ("reproduce.sh", ("lex-table2", "--only", "t5"), {}, "--only t5 is no system of lex-table2"),
+    ("reproduce.sh", ("lex-table2", "--only", "t5"), {}, "--only t5 is not a system of lex-table2; "),
     ("reproduce.sh", ("lex-table2", "--onlly", "t5"), {}, "option --onlly is not one of"),
     ("reproduce.sh", ("lex-table2", "--text", "pg22"), {}, "give NAME=DIR with a folder"),
     ("reproduce.sh", ("lex-table2", "--text", "test=."), {}, "--text test is reserved"),
