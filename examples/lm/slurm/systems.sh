@@ -18,7 +18,7 @@
 set -euo pipefail
 
 cd "${SLURM_SUBMIT_DIR:?is not set: submit this script with sbatch}"
-[ -f examples/common/slurm.sh ] || { echo "error: $PWD is not the root of the repository; submit from there" >&2; exit 2; }
+[ -f examples/common/slurm.sh ] || { echo "error: $PWD is not the root of the repository; submit there" >&2; exit 2; }
 source examples/common/slurm.sh
 exec examples/lm/reproduce.sh "${1:?give the name of a table or figure, such as sandwich-table3}" \
     --task "${SLURM_ARRAY_TASK_ID:?is not set: submit this script with --array=1-N for N systems}"

@@ -18,7 +18,7 @@
 set -euo pipefail
 
 cd "${SLURM_SUBMIT_DIR:?is not set: submit this script with sbatch}"
-[ -f examples/common/slurm.sh ] || { echo "error: $PWD is not the root of the repository; submit from there" >&2; exit 2; }
+[ -f examples/common/slurm.sh ] || { echo "error: $PWD is not the root of the repository; submit there" >&2; exit 2; }
 source examples/common/slurm.sh
 exec examples/wmt14/reproduce.sh "${1:?give the name of a table, such as table1, and en-de or en-fr}" \
     --pairs "${2:?give en-de or en-fr after the name of the table}" \

@@ -16,6 +16,6 @@
 set -euo pipefail
 
 cd "${SLURM_SUBMIT_DIR:?is not set: submit this script with sbatch}"
-[ -f examples/common/slurm.sh ] || { echo "error: $PWD is not the root of the repository; submit from there" >&2; exit 2; }
+[ -f examples/common/slurm.sh ] || { echo "error: $PWD is not the root of the repository; submit there" >&2; exit 2; }
 source examples/common/slurm.sh
 train wmt14 "$@"
