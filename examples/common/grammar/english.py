@@ -102,14 +102,9 @@ def verb_group(tree, support):
     if tense in MODALS:
         return tense, [verb.english]
     if tense == "want":
-        return (
-            (("does" if third else "do"), ["want", "to", verb.english])
-            if support
-            else (
-                "",
-                ["wants" if third else "want", "to", verb.english],
-            )
-        )
+        if support:
+            return ("does" if third else "do"), ["want", "to", verb.english]
+        return "", ["wants" if third else "want", "to", verb.english]
     if support:
         return ("did" if tense == "past" else "does" if third else "do"), [verb.english]
     if tense == "past":
