@@ -424,3 +424,10 @@ def test_a_name_with_dollar_signs(results):
     (results / "names.tsv").write_text(ENCODING.format("encoder", "bias").replace("alibi", "$x_{$"))
     assert main(["plot", "names.tsv", "--output", "names2"]) == 0
     assert (results / "names2.png").stat().st_size > 1000
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_labels_are_no_formulas(results, kind):
+    """The style draws dollar signs as they are."""
+    for panel in draw(kind).axes:
+        assert "$" not in panel.get_xlabel() + panel.get_ylabel() + panel.get_title()
