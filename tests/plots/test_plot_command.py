@@ -408,7 +408,7 @@ def test_bad_results_end_in_one_line(results, capsys, name, content, message):
         (["cost.json", "cost.json", "--output", "x"], "cost.json is given twice"),
         (["cost.json", "--output", "x" * 250], "the name is longer than the 255 bytes of a file name"),
         (["missing.json", "--output", "x"], "cannot read missing.json"),
-        (["cost.json", "--output", "folder"], "folder.png is a folder"),
+        (["cost.json", "--output", "folder"], "folder.png is not a regular file"),
     ],
 )
 def test_mistakes_end_in_one_line(results, capsys, words, message):
