@@ -26,6 +26,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Optional
 
+from examples.common.files import write_at_once
 from fairseq_posenc.errors import InputError
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -221,9 +222,7 @@ class Step:
             command.run(runner, quiet, self.environment)
         if self.mark:
             self.mark.parent.mkdir(parents=True, exist_ok=True)
-            partial = self.mark.with_name(self.mark.name + ".partial")
-            partial.write_text(identity + "\n", encoding="utf-8")
-            partial.replace(self.mark)
+            write_at_once(self.mark, identity + "\n")
             say(f"{self.title}: {time.monotonic() - begun:.0f} s")
 
 

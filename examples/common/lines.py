@@ -6,6 +6,7 @@ from pathlib import Path
 
 from tqdm import tqdm
 
+from examples.common.files import file_at_once
 from fairseq_posenc.errors import InputError
 
 BLOCK = 2000  # lines that one process rewrites at a time
@@ -27,10 +28,9 @@ def rewrite(source, target, make, arguments, workers):
         InputError: the source does not exist.
     """
     source, target = Path(source), Path(target)
-    partial = target.with_name(target.name + ".partial")
     if not source.is_file():
         raise InputError(f"cannot read {source}: no such file; run the steps before this one")
-    with open(source, "rb") as lines, open(partial, "w", encoding="utf-8", newline="\n") as output:
+    with open(source, "rb") as lines, file_at_once(target) as output:
         blocks = iter(lambda: list(itertools.islice(lines, BLOCK)), [])
         progress = tqdm(
             total=source.stat().st_size, desc=target.name, unit="B", unit_scale=True, leave=False, disable=None
@@ -43,7 +43,6 @@ def rewrite(source, target, make, arguments, workers):
             else:
                 with multiprocessing.Pool(workers, _start, (make, arguments)) as pool:
                     _write(pool.imap(_rewrite_block, blocks), output, progress)
-    partial.replace(target)
 
 
 def _start(make, arguments):
@@ -59,5 +58,5 @@ def _rewrite_block(block):
 
 def _write(results, output, progress):
     for text, size in results:
-        output.write(text)
+        output.write(text.encode())
         progress.update(size)

@@ -14,6 +14,7 @@ from pathlib import Path
 from tqdm import tqdm
 
 from examples.common.command_line import positive, run_main, workers_option
+from examples.common.files import file_at_once
 from examples.common.lines import rewrite
 from fairseq_posenc.errors import InputError
 
@@ -43,20 +44,34 @@ def learn_merges(size, lines):
 
 def learn_pieces(size, lines):
     """The model file of sentencepiece, as bytes."""
+    lines = (line.rstrip("\n") for line in lines)
+    return sentencepiece_model(size, lines, character_coverage=1.0, input_sentence_size=SENTENCES)
+
+
+def sentencepiece_model(size, lines, **options):
+    """The model file of sentencepiece's BPE without normalisation, as bytes.
+
+    Args:
+        size: number of pieces.
+        lines: the text, without line ends.
+        options: further options of sentencepiece.
+
+    Raises:
+        InputError: sentencepiece cannot learn so many pieces.
+    """
     from sentencepiece import SentencePieceTrainer
 
     model = io.BytesIO()
     try:
         SentencePieceTrainer.train(
-            sentence_iterator=(line.rstrip("\n") for line in lines),
+            sentence_iterator=lines,
             model_writer=model,
             vocab_size=size,
             model_type="bpe",
-            character_coverage=1.0,
             normalization_rule_name="identity",
-            input_sentence_size=SENTENCES,
             shuffle_input_sentence=True,
             minloglevel=2,
+            **options,
         )
     except RuntimeError as error:
         reason = " ".join(str(error).split())
@@ -66,11 +81,9 @@ def learn_pieces(size, lines):
 
 def learn(kind, size, model, inputs):
     """Learn subwords from text files and write the model file."""
-    model = Path(model)
     content = {"subword_nmt": learn_merges, "sentencepiece": learn_pieces}[kind](size, read(inputs))
-    partial = model.with_name(model.name + ".partial")
-    partial.write_bytes(content)
-    partial.replace(model)
+    with file_at_once(Path(model)) as file:
+        file.write(content)
 
 
 def merger(model):

@@ -4,6 +4,7 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 
 from examples.common.engine import Command, Step, cksum, mark, quoted
+from examples.common.files import write_at_once
 from examples.common.translation import python
 from examples.common.variables import (
     check_encodings,
@@ -260,9 +261,7 @@ class Cells(Step):
         if not set(before) - set(others) <= set(lines) or not all(map(is_current, others)):
             file.unlink(missing_ok=True)
             others = []
-        partial = sources.with_name(sources.name + ".partial")
-        partial.write_text("".join(f"{line}\n" for line in [*lines, *others]), encoding="utf-8")
-        partial.replace(sources)
+        write_at_once(sources, "".join(f"{line}\n" for line in [*lines, *others]))
 
 
 def is_current(line):

@@ -17,6 +17,8 @@ from pathlib import Path
 from tqdm import tqdm
 
 from examples.common.command_line import positive, run_main, workers_option
+from examples.common.files import file_at_once, folder_at_once, write_at_once
+from examples.common.subwords import sentencepiece_model
 from fairseq_posenc.errors import InputError
 
 #: sentencepiece learns from a sample of at most this many lines; more would need hundreds of gigabytes.
@@ -47,36 +49,25 @@ def lines_to_learn(path):
 
 def learn(size, model, dictionary, train):
     """Learn ``size`` pieces, including bytes; write sentencepiece's model and fairseq's dictionary."""
-    from sentencepiece import SentencePieceProcessor, SentencePieceTrainer
+    from sentencepiece import SentencePieceProcessor
 
-    partial = model.with_name(model.name + ".partial")
-    try:
-        with open(partial, "wb") as file:
-            SentencePieceTrainer.train(
-                sentence_iterator=lines_to_learn(train),
-                model_writer=file,
-                vocab_size=size,
-                model_type="bpe",
-                character_coverage=0.9999,
-                byte_fallback=True,
-                normalization_rule_name="identity",
-                remove_extra_whitespaces=False,
-                allow_whitespace_only_pieces=True,
-                add_dummy_prefix=False,
-                split_digits=True,
-                max_sentence_length=100_000,
-                input_sentence_size=LINES,
-                shuffle_input_sentence=True,
-                minloglevel=2,
-            )
-    except RuntimeError as error:
-        partial.unlink(missing_ok=True)
-        reason = " ".join(str(error).split())
-        raise InputError(f"sentencepiece cannot learn {size} pieces ({reason}); give fewer, or more text") from None
-    processor = SentencePieceProcessor(model_file=str(partial))
+    content = sentencepiece_model(
+        size,
+        lines_to_learn(train),
+        character_coverage=0.9999,
+        byte_fallback=True,
+        remove_extra_whitespaces=False,
+        allow_whitespace_only_pieces=True,
+        add_dummy_prefix=False,
+        split_digits=True,
+        max_sentence_length=100_000,
+        input_sentence_size=LINES,
+    )
+    processor = SentencePieceProcessor(model_proto=content)
     special = {processor.unk_id(), processor.bos_id(), processor.eos_id()}
     write_dictionary(dictionary, (processor.id_to_piece(i) for i in range(len(processor)) if i not in special))
-    partial.replace(model)
+    with file_at_once(model) as file:
+        file.write(content)
 
 
 def copy_gpt2(folder, model, dictionary):
@@ -90,21 +81,15 @@ def copy_gpt2(folder, model, dictionary):
         ids = json.loads((folder / "encoder.json").read_text(encoding="utf-8")).values()
     except (ValueError, AttributeError) as error:
         raise InputError(f"cannot read {folder / 'encoder.json'} ({error}); fetch it again") from None
-    partial = model.with_name(model.name + ".partial")
-    shutil.rmtree(partial, ignore_errors=True)
-    partial.mkdir()
-    for name in GPT2_FILES:
-        shutil.copyfile(folder / name, partial / name)
-    write_dictionary(dictionary, map(str, sorted(ids)))
-    shutil.rmtree(model, ignore_errors=True)
-    partial.rename(model)
+    with folder_at_once(model) as partial:
+        for name in GPT2_FILES:
+            shutil.copyfile(folder / name, partial / name)
+        write_dictionary(dictionary, map(str, sorted(ids)))
 
 
 def write_dictionary(path, symbols):
     """Write fairseq's dictionary of these symbols, with 1 as the count of each, because the counts are not known."""
-    partial = path.with_name(path.name + ".partial")
-    partial.write_text("".join(f"{symbol} 1\n" for symbol in symbols), encoding="utf-8")
-    partial.replace(path)
+    write_at_once(path, "".join(f"{symbol} 1\n" for symbol in symbols))
 
 
 def encoder(model):
@@ -152,9 +137,8 @@ def _line(text):
 
 def apply(model, source, target, workers):
     """Write the documents of ``source`` as lines of subwords to ``target``. An error leaves no partial file there."""
-    partial = target.with_name(target.name + ".partial")
     texts = documents(source)
-    with open(partial, "w", encoding="utf-8", newline="\n") as output:
+    with file_at_once(target) as output:
         if workers == 1:
             _start(model)
             lines = map(_line, texts)
@@ -162,12 +146,11 @@ def apply(model, source, target, workers):
         else:
             with multiprocessing.Pool(workers, _start, (model,)) as pool:
                 _write(pool.imap(_line, texts, chunksize=8), output, target.name)
-    partial.replace(target)
 
 
 def _write(lines, output, title):
     for line in tqdm(lines, desc=title, unit=" documents", leave=False, disable=None):
-        output.write(line)
+        output.write(line.encode())
 
 
 def main(argv=None):

@@ -8,6 +8,7 @@ import argparse
 from pathlib import Path
 
 from examples.common.command_line import run_main
+from examples.common.files import write_at_once
 from fairseq_posenc.scoring.text import read_lines
 
 MOST = 8
@@ -28,9 +29,7 @@ def main(argv=None):
     parser.add_argument("output", type=Path)
     args = parser.parse_args(argv)
     text = "".join(line + "\n" for line in joined(read_lines(args.input)))
-    partial = args.output.with_name(args.output.name + ".partial")
-    partial.write_bytes(text.encode())
-    partial.replace(args.output)
+    write_at_once(args.output, text)
 
 
 if __name__ == "__main__":
