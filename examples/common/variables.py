@@ -152,6 +152,13 @@ class RecipeSettings:
         self.dry_run, self.quiet = variable("DRY_RUN") == "1", variable("QUIET") == "1"
         self.work = Path(variable("WORK", str(ROOT / "work" / recipe))).absolute()
 
+    def seeds(self, default=None):
+        """The seeds of the training runs: SEEDS, or else the default, or else SEED."""
+        seeds = variable("SEEDS", default or self.seed).split()
+        for seed in seeds:
+            count("SEEDS", seed)
+        return seeds
+
     @contextlib.contextmanager
     def results(self, folder, jobs, lock=True):
         """Prepare for a block that runs up to ``jobs`` steps in parallel, and ``lock`` the folder of results for it."""

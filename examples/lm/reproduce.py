@@ -100,11 +100,9 @@ class Result:
         self.file, self.folder = HERE / "rows" / f"{row['rows']}.tsv", settings.home / "results"
         self.size, self.length = settings.size_of(paper), settings.length(paper)
         self.of = PAPERS[row["paper"]].length
-        seeds = variable("SEEDS", settings.seed)
-        if settings.scale == "paper":
-            seeds = variable("SEEDS", " ".join(str(seed + 1) for seed in range(int(row["seeds"]))))
+        of_paper = " ".join(str(seed + 1) for seed in range(int(row["seeds"])))
         self.measurements = steps.Measurements(settings)
-        self.seeds = self.measurements.seeds = seeds.split()
+        self.seeds = self.measurements.seeds = settings.seeds(of_paper if settings.scale == "paper" else None)
         self.jobs = count("JOBS", variable("JOBS", "1"))
         self.rows = self.chosen(row["systems"].split(), args)
         self.names = list(dict.fromkeys(row["system"] for row in self.rows))

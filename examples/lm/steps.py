@@ -124,9 +124,7 @@ class Measurements:
         device = variable("DEVICE", "cuda" if settings.scale == "paper" else "cpu")
         if device not in ("cpu", "cuda"):
             raise InputError(f"DEVICE={device} is not one of cpu, cuda")
-        self.device, self.seeds = device, variable("SEEDS", settings.seed).split()
-        for seed in self.seeds:
-            count("SEEDS", seed)
+        self.device, self.seeds = device, settings.seeds()
 
     def check_systems(self, argv):
         """Check the arguments PAPER NAME,NAME,..; return the paper, the names and the size."""

@@ -59,11 +59,9 @@ class Result:
         for pair in self.pairs:
             settings.pair(pair)
         self.data = existing_folder("--data", args["--data"])
-        self.seeds = variable("SEEDS", settings.seed).split()
+        self.seeds = settings.seeds()
         if self.measure in ("grain", "lengths") and len(self.seeds) > 1:
             raise InputError(f"{self.name} uses one seed, but SEEDS={' '.join(self.seeds)}; give one")
-        for seed in self.seeds:
-            count("SEEDS", seed)
         self.jobs = count("JOBS", variable("JOBS", "1"))
         self.rows = chosen_rows(read_table(self.file), "name", args["--only"], args["--task"], self.name, self.file)
         self.names = [row["name"] for row in self.rows]
