@@ -62,21 +62,23 @@ class Training(Step):
         processes: Processes.
         inputs: files and folders that it reads.
         environment: variables of the command.
-        at: the working directory of the command.
-        anew: whether a run with other settings in this folder is replaced; otherwise it is an error.
+        cwd: working directory of the command.
+        replace: whether a run with other settings in this folder is replaced; otherwise it is an error.
     """
 
-    def __init__(self, title, folder, argv, fingerprint, processes, inputs=(), environment=None, at=None, anew=False):
+    def __init__(
+        self, title, folder, argv, fingerprint, processes, inputs=(), environment=None, cwd=None, replace=False
+    ):
         super().__init__(
             title,
-            [Command(["mkdir", "-p", folder]), Command(argv, at)],
+            [Command(["mkdir", "-p", folder]), Command(argv, cwd)],
             mark=folder / "finished",
             inputs=inputs,
             outputs=(folder / "checkpoints",),
             fingerprint=fingerprint,
             environment=environment or {},
         )
-        self.folder, self.processes, self.anew = folder, processes, anew
+        self.folder, self.processes, self.replace = folder, processes, replace
 
     def name(self):
         return f"train {self.title}"
@@ -85,7 +87,7 @@ class Training(Step):
         """Refuse or remove a run with other settings in this folder; record the command; return the settings."""
         settings, fingerprint = self.folder / "settings", self.fingerprint()
         known = settings.read_text(encoding="utf-8").rstrip("\n") if settings.is_file() else None
-        if self.anew and known != fingerprint:
+        if self.replace and known != fingerprint:
             shutil.rmtree(self.folder, ignore_errors=True)
         elif known not in (None, fingerprint):
             raise InputError(

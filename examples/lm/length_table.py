@@ -98,7 +98,7 @@ def collect(args):
             "rows": [{**row, "values": of_row(row, found, row["pattern"])} for row in rows],
         }
     systems = list(dict.fromkeys(row["system"] for row in rows))
-    trainings = {system: [training(args, system, seed) for seed in args.seeds] for system in systems}
+    runs = {system: [run_summary(args, system, seed) for seed in args.seeds] for system in systems}
     record = {
         "table": args.output.name,
         "measure": measure,
@@ -108,14 +108,14 @@ def collect(args):
         "training_length": args.training_length,
         "seeds": args.seeds,
         "texts": texts,
-        "trainings": trainings,
+        "trainings": runs,
         "paper": paper_texts(args.paper, rows) if args.paper else {},
         "paper_training_length": args.paper_training_length,
     }
     return {**new_result("length-table", record), "command": args.command}
 
 
-def training(args, system, seed):
+def run_summary(args, system, seed):
     """Summary of a training run, with its command."""
     folder = args.home / args.settings / system / f"seed{seed}"
     return trained(folder, seed, args.home, f"{args.home.parent.name}/{args.home.name}")

@@ -114,8 +114,8 @@ def as_markdown(record):
         listed = [*([""] if below else []), *(f"- {note}" for note in below)]
         texts.append("\n".join([f"{title}:", "", *markdown(rows), *listed]))
     trained = [["system", "parameters", "updates", "validation loss (bits)", "tokens/s", "minutes"]]
-    for system, trainings in record["trainings"].items():
-        first = trainings[0]
+    for system, runs in record["trainings"].items():
+        first = runs[0]
         trained.append(
             [
                 system,

@@ -22,13 +22,13 @@ def log_summary(log):
     return {**found, "best_epoch": best["epoch"], "valid_losses": [loss for _, loss in found["valid_losses"]]}
 
 
-def collect(options, output, trainings, generations):
+def collect(options, output, runs, generations):
     """The content of results.json; its paths are relative to the output folder.
 
     Args:
         options: options of the command line, as a dictionary.
         output: Path of the output folder.
-        trainings, generations: {name: the command as a list of arguments}.
+        runs, generations: {name: the command as a list of arguments}.
     """
     raw, scores = output / "raw", read_result(output / "scores.json", ("scores",), "a quickstart takes", "run again")
     significance = scores["significance"]
@@ -44,7 +44,7 @@ def collect(options, output, trainings, generations):
                 "p_bleu": p_values.get("bleu"),
                 "p_chrf++": p_values.get("chrf++"),
                 **log_summary(output / name / "training" / "train.log"),
-                "train_command": trainings[name],
+                "train_command": runs[name],
                 "generate_command": generations[name],
             }
         )

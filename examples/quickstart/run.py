@@ -144,7 +144,7 @@ def training(args, name, binary, environment):
         return f"{shown([*model, *batch, *schedule])}\n{data}"
 
     folder = args.output / home
-    return Training(name, folder, argv, fingerprint, Processes(), (binary,), environment, args.output, anew=True)
+    return Training(name, folder, argv, fingerprint, Processes(), (binary,), environment, args.output, replace=True)
 
 
 def translation(args, name, binary, environment):

@@ -72,27 +72,27 @@ class Pair:
         return {**row, **trained(folder, seed, self.args.home, self.args.home.name)}
 
 
-def summary(name, trainings, baselines):
+def summary(name, runs, baselines):
     """The record of one system: means and standard deviations over its training runs, and marks.
 
     Args:
         name: name of the system.
-        trainings: its training runs, one per seed.
+        runs: its training runs, one per seed.
         baselines: those of the baseline.
     """
-    row = {"name": name, "parameters": trainings[0]["parameters"], "seeds": len(trainings)}
+    row = {"name": name, "parameters": runs[0]["parameters"], "seeds": len(runs)}
     for key in AVERAGED:
-        values = [training[key] for training in trainings if key in training]
+        values = [run[key] for run in runs if key in run]
         if values:
             row[key], row[f"{key}_deviation"] = mean_and_deviation(values)
     for metric in ("bleu", "chrf++"):
         signs = [
             mark(mine[metric] - theirs[metric], mine["p_values"][metric])
-            for mine, theirs in zip(trainings, baselines)
+            for mine, theirs in zip(runs, baselines)
             if mine["p_values"]
         ]
         row[f"{metric}_mark"] = weakest(signs)
-    row["trainings"] = trainings
+    row["trainings"] = runs
     return row
 
 
@@ -110,14 +110,14 @@ def collect(args):
     pairs = {}
     for name in args.pairs:
         pair = Pair(name, args)
-        trainings = {row["name"]: [pair.one_run(row["name"], seed) for seed in args.seeds] for row in rows}
-        baseline = trainings[rows[0]["name"]][0]["baseline"]
+        runs = {row["name"]: [pair.one_run(row["name"], seed) for seed in args.seeds] for row in rows}
+        baseline = runs[rows[0]["name"]][0]["baseline"]
         systems = []
         for row in rows:
             paper = papers.get((row["name"], name))
             systems.append(
                 {
-                    **summary(row["name"], trainings[row["name"]], trainings[baseline or row["name"]]),
+                    **summary(row["name"], runs[row["name"]], runs[baseline or row["name"]]),
                     **{key: row[key] for key in row if key not in ("name",)},
                     "paper": {key: paper[key] for key in paper if key not in ("name", "pair")} if paper else None,
                 }
