@@ -14,6 +14,7 @@ from pathlib import Path
 from fairseq_posenc import __version__
 from fairseq_posenc.errors import InputError
 from fairseq_posenc.memory import installed_memory
+from fairseq_posenc.outputs import check_output
 
 PACKAGE = Path(__file__).resolve().parent
 LIBRARIES = ("fairseq", "torch", "numpy", "sacrebleu", "sacremoses", "subword-nmt", "sentencepiece", "scipy")
@@ -40,14 +41,8 @@ def provenance():
 
 def check_json_target(path):
     """Raise InputError if ``write_json(path, ...)`` could not write; for checks before long work."""
-    target = Path(path)
-    if target.exists() and not target.is_file():
-        raise InputError(f"cannot write {path}: it is not a regular file; give the name of a file")
-    folder = target.resolve().parent
-    if not folder.is_dir():
-        raise InputError(f"cannot write {path}: the folder {folder} does not exist; make it first")
-    if not os.access(folder, os.W_OK):
-        raise InputError(f"cannot write {path}: the folder {folder} is not writable; choose another")
+    target = Path(path).resolve()
+    check_output(f"cannot write {path}", target, f".{target.name}.12345678.tmp")
 
 
 def write_json(path, record):

@@ -1,15 +1,15 @@
 #!/usr/bin/env bash
-# fairseq's own tests, with stock's models and with ours in their place.
+# Run fairseq's own tests, with stock models and with our models in their place.
 #
 #   scripts/fairseq_tests.sh FOLDER                     all systems (a quarter of an hour on one core)
 #   scripts/fairseq_tests.sh FOLDER stock rope          these systems
 #
-# FOLDER contains tests/ of fairseq 0.12.2, which are not in its package: a checkout of fairseq's repository, for one.
-# Systems: "stock" is fairseq as fairseq_compat makes it run, with all tests of translation, language models, TorchScript
-# export, generation, reproducibility and dropout; the others are encodings (-, or _), which run those of the tests that
-# build a Transformer. Not one test is edited: scripts/fairseq_tests_plugin.py puts our models in stock's place.
+# FOLDER contains the folder tests of fairseq 0.12.2, which is not in its package; a checkout of fairseq's repository has
+# it. The system "stock" is fairseq with fairseq_compat. It runs all tests of translation, language models, TorchScript
+# export, generation, reproducibility and dropout. All other systems are encodings (with - or _); they run those of the
+# tests that build a Transformer. No test is edited: scripts/fairseq_tests_plugin.py replaces the stock models by ours.
 #
-# Ends with status 0 if every failure is one that docs/compatibility.md explains.
+# Ends with status 0 if docs/compatibility.md explains every failure.
 #   KEEP=FILE   keep the outcome of every test in FILE (tab-separated)
 set -euo pipefail
 
@@ -38,7 +38,7 @@ done
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 results=$work/results.tsv
-# In a folder of their own: a checkout's fairseq would be imported in place of the installed one.
+# A copy, because Python would import the fairseq of a checkout instead of the installed one.
 cp -r "$folder/tests" "$work/tests"
 tests=("tests/test_binaries.py::TestTranslation" "tests/test_binaries.py::TestLanguageModeling")
 for module in "${modules[@]:1}"; do tests+=("tests/$module.py"); done
@@ -49,7 +49,7 @@ for system in "${systems[@]}"; do
     status=0
     (cd "$work" && "$bin/python" -m pytest -q --tb=short -W ignore -p no:cacheprovider -p fairseq_tests_plugin \
         --system "$system" --results "$results" "${tests[@]}") >"$work/$system.log" 2>&1 || status=$?
-    # 1: some tests failed, which the table tells; 2 and more: they could not run.
+    # 1: some tests have failed, which the table shows; 2 and more: the tests could not run.
     if [ "$status" -gt 1 ]; then
         tail -n 30 "$work/$system.log" >&2
         fail "$system: pytest ended with status $status; the lines above say why"

@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
-# What to run first on a new GPU: does it compute what the CPU computes, by which kernels, how fast?
+# The first check on a new GPU: does it compute the same as the CPU, with which kernels, and how fast?
 #
 #   scripts/gpu_check.sh                               everything, in at most ten minutes on one GPU
 #   scripts/gpu_check.sh --only parity,kernels         some parts
 #   scripts/gpu_check.sh --encodings alibi,xpos --json alibi.json
 #
-# Prints a table and writes gpu_check.json (--json FILE: another file) as the numbers come. docs/gpu.md says how to read
-# them. Without a GPU it measures the CPU at tiny size. Exits with status 1 where the results of the device differ from
-# those of the CPU. All options: scripts/gpu_check.sh --options
+# Prints a table and writes each result at once to gpu_check.json (or --json FILE); docs/gpu.md explains both. Without a
+# GPU, it measures a tiny model on the CPU. Exits with status 1 if results on the device differ from those on the CPU.
+# All options: scripts/gpu_check.sh --options
 set -euo pipefail
 
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)

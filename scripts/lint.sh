@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# What needs no run of the code: style, types, shell scripts.
+# Check style, types and shell scripts, without running the code.
 #
 #   scripts/lint.sh        after scripts/setup.sh; VENV=DIR is the environment, as there
 set -euo pipefail

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Set up if needed, lint, and run the tests. Words after the name go to pytest:
+# Set up if needed, lint, and run the tests. Arguments go to pytest:
 #   scripts/test.sh                       everything but the slow tests
 #   scripts/test.sh --slow                the slow tests too
 #   scripts/test.sh tests/encodings -x    any pytest arguments (-n 0: in one process)
@@ -10,7 +10,7 @@ cd "$root"
 scripts/setup.sh
 bin=${VENV:-$root/.venv}/bin
 
-# Tests start many short processes; with a thread each they leave the other cores to each other.
+# The tests run several processes at a time, which should not compete for the cores.
 export OMP_NUM_THREADS=${OMP_NUM_THREADS:-1}
 
 marker="not slow"
@@ -19,5 +19,5 @@ if [ "${1:-}" = --slow ]; then
     shift
 fi
 scripts/lint.sh
-# A process a core; more than four only fill the memory. The tests of a file share what they have trained.
+# One process per core, but not more than four, because of their memory. The tests of a file share trained models.
 exec "$bin/python" -m pytest -m "$marker" --numprocesses auto --maxprocesses 4 --dist loadfile "$@"

@@ -109,5 +109,5 @@ def test_what_is_no_ordinary_file_is_no_output(tmp_path, capsys):
     (tmp_path / "folder").mkdir()
     for output in (tmp_path / "pipe", tmp_path / "folder"):
         assert main(["average", "--inputs", str(save(tmp_path / "1.pt", 1)), "--output", str(output)]) == 2
-        assert f"--output {output} is not a regular file" in capsys.readouterr().err
+        assert f"--output {output}: {output.name} is not a regular file" in capsys.readouterr().err
     assert (tmp_path / "pipe").is_fifo()

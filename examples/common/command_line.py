@@ -1,4 +1,4 @@
-"""Shared code of the recipes' command lines."""
+"""What the command lines of the recipes share."""
 
 import argparse
 import signal
@@ -10,7 +10,7 @@ from fairseq_posenc.errors import InputError
 
 
 def run_main(main):
-    """Run a program; bad input is one line and exit status 2, Ctrl-C status 130 without a traceback."""
+    """Run a program. Bad input ends it with one line and status 2, Ctrl-C with one line and status 130."""
     try:
         main()
     except InputError as error:
@@ -22,10 +22,10 @@ def run_main(main):
 
 
 def run_script(scripts):
-    """Run a step of a recipe as its script calls it, ``python -m examples.RECIPE SCRIPT [ARGUMENT]...``.
+    """Run the function of a recipe's script, which calls ``python -m examples.RECIPE SCRIPT [ARGUMENT]...``.
 
     Args:
-        scripts: {name of a script, without .sh: function of the list of its arguments}.
+        scripts: {name of the script without .sh: function of its list of arguments}.
     """
     name = f"{sys.argv[1]}.sh"
     end_as_interrupted()
@@ -40,25 +40,26 @@ def run_script(scripts):
 
 
 def end_as_interrupted():
-    """Treat SIGTERM and SIGHUP as Ctrl-C, so that commands end too; signals ignored by nohup stay ignored."""
+    """Treat SIGTERM and SIGHUP like Ctrl-C, so that commands end too. A signal that nohup ignores stays ignored."""
     for number in (signal.SIGTERM, signal.SIGHUP):
         if signal.getsignal(number) != signal.SIG_IGN:
             signal.signal(number, signal.default_int_handler)
 
 
 def print_end(name, message, status):
-    """Print a message unless it is empty, as an error unless the run was interrupted; return the status."""
+    """Print a message, unless it is empty, and return the status. Status 130, an interruption, is no error."""
     if str(message):
         print(f"{name}: {'' if status == 130 else 'error: '}{message}", file=sys.stderr)
     return status
 
 
 def workers_option(parser):
-    parser.add_argument("--workers", type=positive, default=1, metavar="N", help="processes (default: 1)")
+    """Add --workers."""
+    parser.add_argument("--workers", type=positive, default=1, metavar="N", help="number of processes (default: 1)")
 
 
-def positive(word):
-    """argparse type of whole numbers above 0."""
-    if not word.isdecimal() or int(word) < 1:
-        raise argparse.ArgumentTypeError(f"{word} is not a whole number above 0")
-    return int(word)
+def positive(argument):
+    """argparse type for whole numbers above 0."""
+    if not argument.isdecimal() or int(argument) < 1:
+        raise argparse.ArgumentTypeError(f"{argument} is not a whole number above 0")
+    return int(argument)

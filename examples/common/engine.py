@@ -1,11 +1,11 @@
-"""Steps of a recipe: shown as plain commands, or done once, side by side, and again only when something has changed.
+"""Run the steps of a recipe in parallel, each of them once, or print them as plain commands.
 
-A step has commands, inputs and outputs. One that reads what another writes comes after it. When it is done, a file, its
-mark, keeps its commands and the checksums of what it was made of; where these are others, it is done again, and so is
-all that comes after it.
+A step has commands, inputs and outputs. It runs after the steps that write its inputs. When it is done, its commands
+and the checksums of its inputs are written to a file, its mark. If they have changed in the next run, the step and
+all steps that depend on it are repeated.
 
-A run may end at any moment, by Ctrl-C or ``kill -9``: a mark is written last, a process of its own ends the commands
-that a dead run leaves behind, and the locks of a run go with its last process.
+A run may end at any moment, by Ctrl-C or ``kill -9``: a mark is written last, a separate process ends the commands
+that a killed run leaves behind, and a lock is released when the last process of its run ends.
 """
 
 import contextlib
@@ -26,14 +26,15 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Optional
 
+from examples.common.files import write_at_once
 from fairseq_posenc.errors import InputError
 
 ROOT = Path(__file__).resolve().parents[2]
 SHOWN_LINES = 20
-#: How long a run waits for the last processes of one that was killed.
+#: How long a run waits for the last processes of a killed run.
 LOCK_SECONDS = 3
 
-#: Reads "+ GROUP" and "- GROUP" for process groups that start and end; kills those that are left when its input ends.
+#: Reads "+ GROUP" and "- GROUP" when a process group starts and ends; at the end of its input, kills the others.
 WATCH = """
 trap '' INT TERM HUP
 running=
@@ -48,27 +49,28 @@ for group in $running; do kill -s KILL -- "-$group"; done 2>/dev/null
 
 
 class CommandFailed(Exception):
-    """A command has failed; the message says where its output is, or is empty where the command spoke for itself."""
+    """A command has failed. The message says where its output is; it is empty if the command has printed the reason."""
 
     def __init__(self, message="", status=1):
         super().__init__(message)
         self.status = status
 
 
-def quoted(word):
-    """Quote a word for the shell."""
-    word = str(word)
-    if re.fullmatch(r"[A-Za-z0-9_./:=@%+,-]+", word):
-        return word
-    return "'" + word.replace("'", "'\\''") + "'"
+def quoted(argument):
+    """An argument, quoted for the shell where necessary."""
+    argument = str(argument)
+    if re.fullmatch(r"[A-Za-z0-9_./:=@%+,-]+", argument):
+        return argument
+    return "'" + argument.replace("'", "'\\''") + "'"
 
 
-def shown(words):
-    return " ".join(map(quoted, words))
+def shown(argv):
+    """A command as one line for the shell."""
+    return " ".join(map(quoted, argv))
 
 
 def cksum(*paths):
-    """The checksum and size of files one after the other, as the command cksum prints them for their contents."""
+    """Checksum and size of the concatenated contents of files, as printed by the command cksum."""
     with subprocess.Popen(["cksum"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=False) as process:
         for path in paths:
             try:
@@ -82,7 +84,7 @@ def cksum(*paths):
 
 
 def program(name):
-    """The path of a program: in PATH, or beside this Python, which itself is meant by "python"."""
+    """The path of a program: in PATH, or in the folder of this Python; "python" is this Python."""
     if name == "python":
         return sys.executable
     return shutil.which(name) or shutil.which(name, path=str(Path(sys.executable).parent))
@@ -93,46 +95,46 @@ class Command:
     """One command.
 
     Args:
-        words: the program and its arguments.
-        folder: that it runs in (default: where the recipe was called).
-        output: a file for what it prints, which is there only when it has succeeded.
-        messages: a file for all that it says, whose end is shown where it fails.
-        silent: what it prints to the standard output is of no interest.
+        argv: the program and its arguments.
+        folder: the working directory (default: that of the recipe).
+        output: file for the standard output; it exists only if the command has succeeded.
+        messages: file for the standard error, and for the standard output unless ``output`` is given. Its last lines
+            are printed if the command fails.
+        silent: discard the standard output.
     """
 
-    words: list
+    argv: list
     folder: Optional[Path] = None
     output: Optional[Path] = None
     messages: Optional[Path] = None
     silent: bool = False
 
     def __str__(self):
-        return shown(self.words) + (f" > {quoted(self.output)}" if self.output else "")
+        return shown(self.argv) + (f" > {quoted(self.output)}" if self.output else "")
 
     def run(self, runner, quiet, environment):
-        if self.words[:2] == ["rm", "-rf"]:
-            for path in self.words[2:]:
+        if self.argv[:2] == ["rm", "-rf"]:
+            for path in self.argv[2:]:
                 shutil.rmtree(path) if Path(path).is_dir() else Path(path).unlink(missing_ok=True)
-        elif self.words[:2] == ["mkdir", "-p"]:
-            Path(self.words[2]).mkdir(parents=True, exist_ok=True)
-        elif self.words[0] == "mv":
-            Path(self.words[1]).rename(self.words[2])
+        elif self.argv[:2] == ["mkdir", "-p"]:
+            Path(self.argv[2]).mkdir(parents=True, exist_ok=True)
+        elif self.argv[0] == "mv":
+            Path(self.argv[1]).rename(self.argv[2])
         else:
             self.call(runner, quiet, environment)
 
     def call(self, runner, quiet, environment):
-        # The modules of the recipes say in one line what is wrong.
-        own, messages = self.words[0] == "python", self.messages
+        # The recipes' own modules print one line if something is wrong.
+        own, messages = self.argv[0] == "python", self.messages
         if self.output and quiet and not own:
             messages = Path(f"{self.output}.messages")
         partial = Path(f"{self.output}.partial")
-        # Where the output has a file of its own, only the rest are messages.
         out = open(partial, "wb") if self.output else subprocess.DEVNULL if self.silent else None  # noqa: SIM115
         error = open(messages, "wb") if messages else None  # noqa: SIM115
         try:
             if messages and not self.output:
                 out = error
-            status = runner.run(self.words, self.folder, environment, stdout=out, stderr=error)
+            status = runner.run(self.argv, self.folder, environment, stdout=out, stderr=error)
         finally:
             for file in {out, error} - {None, subprocess.DEVNULL}:
                 file.close()
@@ -140,10 +142,10 @@ class Command:
             if messages:
                 show_end(messages)
             where = f"its output is {partial}" if self.output else f"its messages are in {messages}"
-            spoke = status > 0 and not messages and (own or not self.output)
+            printed = status > 0 and not messages and (own or not self.output)
             how = "failed" if status > 0 else f"was ended by signal {-status}"
             where = f"; {where}" if self.output or messages else ""
-            raise CommandFailed("" if spoke else f"{self.words[0]} {how}{where}", status if spoke else 1)
+            raise CommandFailed("" if printed else f"{self.argv[0]} {how}{where}", status if printed else 1)
         if self.output and Path(self.output).is_file() and filecmp.cmp(partial, self.output, shallow=False):
             partial.unlink()
         elif self.output:
@@ -161,12 +163,12 @@ class Step:
     """A step.
 
     Args:
-        title: what it is called on the terminal.
-        commands: that do it, in this order; or a function that returns them when all before the step is done.
-        mark: a file that is there when it is done (default: it is done every time, without a word).
-        inputs, outputs: files and folders that it reads and writes; they say what comes before what.
-        made_of: a function that returns, as text, what the result depends on beside the commands and other steps.
-        lock: a folder in which nobody else may be at work.
+        title: its name on the terminal.
+        commands: its commands in their order, or a function that returns them after the steps before this one.
+        mark: file that exists if the step is done. Without a mark, the step runs every time and prints no title.
+        inputs, outputs: files and folders that it reads and writes; they determine the order of the steps.
+        fingerprint: function that returns, as text, what the result depends on, besides the commands and other steps.
+        lock: folder that no other run may use at the same time.
         environment: variables of its commands.
     """
 
@@ -175,19 +177,19 @@ class Step:
     mark: Optional[Path] = None
     inputs: tuple = ()
     outputs: tuple = ()
-    made_of: Optional[Callable[[], str]] = None
+    fingerprint: Optional[Callable[[], str]] = None
     lock: Optional[Path] = None
     environment: dict = field(default_factory=dict)
 
     def name(self):
-        """The title of a step that is already done."""
+        """The name of the step in the message that it is already done."""
         return self.title
 
     def listed(self):
         return self.commands() if callable(self.commands) else self.commands
 
     def lines(self):
-        """The commands as text; a change of folder is a command too."""
+        """The commands as text, with ``cd`` where the folder changes."""
         lines, folder = [], None
         for command in self.listed():
             if command.folder and command.folder != folder:
@@ -198,12 +200,11 @@ class Step:
 
     def identity(self):
         """The content of the mark of the finished step."""
-        return "\n".join([*self.lines(), self.made_of() if self.made_of else ""])
+        return "\n".join([*self.lines(), self.fingerprint() if self.fingerprint else ""])
 
     def is_done(self):
         if self.mark is None or not all(Path(path).exists() for path in (self.mark, *self.outputs)):
             return False
-        # The last line ends too, as it always has.
         return self.mark.read_text(encoding="utf-8").rstrip("\n") == self.identity().rstrip("\n")
 
     def forget(self):
@@ -221,9 +222,7 @@ class Step:
             command.run(runner, quiet, self.environment)
         if self.mark:
             self.mark.parent.mkdir(parents=True, exist_ok=True)
-            partial = self.mark.with_name(self.mark.name + ".partial")
-            partial.write_text(identity + "\n", encoding="utf-8")
-            partial.replace(self.mark)
+            write_at_once(self.mark, identity + "\n")
             say(f"{self.title}: {time.monotonic() - begun:.0f} s")
 
 
@@ -232,14 +231,14 @@ def say(line):
 
 
 def mark(folder, title):
-    """The mark of a step with this title in a folder of marks."""
+    """The file in a folder of marks for the step with this title."""
     return Path(folder) / re.sub(r"[^A-Za-z0-9.]", "-", title)
 
 
 class Lock:
-    """The lock file of a folder. The system releases it when the processes that hold it end, however they end."""
+    """The lock file of a folder. The system releases it when the last process that holds it has ended or was killed."""
 
-    held = {}  # {path: how often this process has it}
+    held = {}  # {path: how often this process has acquired it}
     files = {}
     guard = threading.Lock()
 
@@ -258,7 +257,7 @@ class Lock:
         with Lock.guard:
             Lock.held[self.path] -= 1
             if not Lock.held[self.path]:
-                # Removed while it is held: who waits for it sees that it is another file by then.
+                # Removed before it is released: a waiting run sees that its file is no longer the one at this path.
                 self.path.unlink(missing_ok=True)
                 os.close(Lock.files.pop(self.path))
 
@@ -285,7 +284,7 @@ class Lock:
 
 
 class Runner:
-    """Runs commands, each in a process group of its own, and ends all of them when it is stopped or killed."""
+    """Runs each command in its own process group, and ends all commands when it is stopped or killed."""
 
     def __init__(self):
         self.guard, self.stopping, self.processes = threading.Lock(), False, set()
@@ -297,18 +296,18 @@ class Runner:
             start_new_session=True,
         )
 
-    def start(self, words, folder, environment, **streams):
-        path = program(words[0])
+    def start(self, argv, folder, environment, **streams):
+        path = program(argv[0])
         if path is None:
-            raise InputError(f"{words[0]} not found; run scripts/setup.sh")
+            raise InputError(f"{argv[0]} not found; run scripts/setup.sh")
         paths = [str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])]
         environment = {**os.environ, "PYTHONPATH": os.pathsep.join(paths), **environment}
         with self.guard:
             if self.stopping:
                 raise KeyboardInterrupt
-            # Whatever it leaves behind has the locks as well.
+            # Its child processes inherit the locks too.
             process = subprocess.Popen(
-                [path, *map(str, words[1:])],
+                [path, *map(str, argv[1:])],
                 cwd=folder,
                 env=environment,
                 stdin=subprocess.DEVNULL,
@@ -330,21 +329,21 @@ class Runner:
                 raise KeyboardInterrupt
         return status
 
-    def run(self, words, folder, environment, **streams):
-        return self.end(self.start(words, folder, environment, **streams))
+    def run(self, argv, folder, environment, **streams):
+        return self.end(self.start(argv, folder, environment, **streams))
 
     def tell(self, sign, process):
         os.write(self.watch.stdin.fileno(), f"{sign} {process.pid}\n".encode())
 
     def stop(self):
-        """End all processes: first with SIGTERM, then with SIGKILL."""
+        """End all processes with SIGTERM, and after ten seconds with SIGKILL."""
         with self.guard:
             self.stopping = True
             processes = list(self.processes)
         for number, seconds in ((signal.SIGTERM, 10), (signal.SIGKILL, None)):
             for process in processes:
                 if process.returncode is None:
-                    with_group(process.pid, number)
+                    signal_group(process.pid, number)
             deadline = time.monotonic() + (seconds or 5)
             while any(process.returncode is None for process in processes) and time.monotonic() < deadline:
                 time.sleep(0.05)
@@ -354,14 +353,14 @@ class Runner:
         self.watch.wait()
 
 
-def with_group(group, number):
-    """Send a signal to a process group that may be gone."""
+def signal_group(group, number):
+    """Send a signal to a process group, unless it has ended."""
     with contextlib.suppress(ProcessLookupError, PermissionError):
         os.killpg(group, number)
 
 
 def needs(steps):
-    """{step: those of the steps that make what it reads}."""
+    """{step: the steps that write its inputs}."""
     makers = {str(path): step for step in steps for path in step.outputs}
     return {
         step: {makers[str(path)] for path in step.inputs if str(path) in makers and makers[str(path)] is not step}
@@ -381,7 +380,7 @@ def dependents(step, before):
 
 
 def show(steps):
-    """Print the commands of all steps, ready to paste into a shell."""
+    """Print the commands of all steps, ready to be pasted into a shell."""
     modules = False
     for step in steps:
         for line in step.lines():
@@ -392,16 +391,16 @@ def show(steps):
 
 
 def perform(steps, name, jobs=1, quiet=False):
-    """Do the steps that are not done, up to ``jobs`` at a time.
+    """Run the steps that are not done, up to ``jobs`` at a time.
 
-    A failed step is reported at once; its dependents are skipped, and all other steps are done.
+    If a step fails, this is reported at once, and the steps that depend on it are skipped; all others still run.
 
     Args:
-        name: of the program, in front of error messages.
+        name: name of the program, in front of error messages.
 
     Raises:
-        CommandFailed: steps have failed, with a summary where there is more than one.
-        KeyboardInterrupt: after the end of all commands.
+        CommandFailed: a step has failed; the message is a summary if several have.
+        KeyboardInterrupt: the run was interrupted, and all commands have ended.
     """
     before, waiting, finished, failed, running = needs(steps), list(steps), set(), [], {}
     runner = Runner()
@@ -444,19 +443,19 @@ def perform(steps, name, jobs=1, quiet=False):
 
 
 def interruptions():
-    """The signals that end a run, where Python can handle them."""
+    """The signals that end a run; none outside the main thread, where Python cannot handle them."""
     if threading.current_thread() is threading.main_thread():
         return (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
     return ()
 
 
 def work(step, after, runner, quiet):
-    """Do a step unless it is done; then its dependents are done again too."""
+    """Run a step unless it is done. The steps ``after`` it, which depend on it, must then run again too."""
     if step.is_done():
         say(f"{step.name()}: already done")
         return
     with Lock(step.lock) if step.lock else contextlib.nullcontext():
-        # First, or they would look done after a kill between this step and them.
+        # Before this step runs: after a kill in between, they would still count as done.
         for other in [step, *after] if step.mark else ():
             other.forget()
         step.do(runner, quiet)

@@ -1,4 +1,4 @@
-"""Fetching the files of a corpus, each from the first mirror that has it; telling whether a file is still the same."""
+"""Downloads the files of a corpus, each from the first mirror that has it, and checks that they do not change later."""
 
 import hashlib
 import json
@@ -19,12 +19,12 @@ NO_RESUME = (22, 33, 36)  # curl: the server refused the range, or cannot do ran
 
 
 class WrongFile(InputError):
-    """A file whose checksum is not the published one."""
+    """The checksum of a file differs from the published one."""
 
 
 @dataclass(frozen=True)
 class Archive:
-    """One file to fetch: ``path`` below a mirror, and the MD5 or SHA-256 where one is published."""
+    """A file to download: its ``path`` below a mirror, and its MD5 or SHA-256 if published."""
 
     path: str
     md5: Optional[str] = None
@@ -36,12 +36,12 @@ class Archive:
 
 
 def recorded(checksums):
-    """{file name: {"bytes", "sha256", "from"}} as first seen."""
+    """{file name: {"bytes", "sha256", "from"}}: each file when it was first seen."""
     try:
         record = json.loads(checksums.read_text(encoding="utf-8")) if checksums.exists() else {}
     except ValueError as error:
         raise InputError(f"{checksums} cannot be read ({error}); remove it to record the files anew") from None
-    return record.get("files", record)  # older ones have the files alone
+    return record.get("files", record)  # older records contain only the files
 
 
 def digests(path):
@@ -58,17 +58,19 @@ def digests(path):
 
 
 def verify(path, checksums, archive, origin="already there"):
-    """Check a file against its published checksums and what it was at first, and record it where nothing was.
+    """Check a file against its published checksums and against its record; record it if it is new.
 
     Args:
-        path: of the file; archive: what it should be.
-        checksums: Path of the JSON file that keeps what files were at first.
+        path: Path of the file.
+        checksums: Path of the JSON file with the records of all files.
+        archive: the Archive that the file should be.
+        origin: where a new file comes from.
 
     Returns:
-        Its record: ``bytes``, ``sha256``, ``from``.
+        dict: the record of the file: ``bytes``, ``sha256``, ``from``.
 
     Raises:
-        InputError: the file is another one.
+        InputError: a checksum or the size differs.
     """
     known = recorded(checksums)
     before = known.get(archive.name)
@@ -93,9 +95,9 @@ def verify(path, checksums, archive, origin="already there"):
 
 
 def fetch(archive, folder, checksums, mirrors):
-    """Download one archive unless it is there; its record. Raises InputError if no mirror has it.
+    """Download an archive unless it exists; return its record. Raises InputError if no mirror has it.
 
-    An interrupted download continues where it stopped.
+    An interrupted download resumes where it stopped.
     """
     path, partial = folder / archive.name, folder / (archive.name + ".partial")
     if path.exists():
@@ -112,7 +114,7 @@ def fetch(archive, folder, checksums, mirrors):
             try:
                 record = verify(partial, checksums, archive, url)
             except WrongFile:
-                # What is left of it would be continued at the end.
+                # The next download would resume at the end of the wrong file.
                 partial.unlink()
                 raise
             partial.replace(path)
@@ -139,7 +141,7 @@ def add_fetch_arguments(parser, mirrors):
 
 
 def fetch_all(archives, args, mirrors):
-    """Fetch or check archives and print their checksums; ``args``: the arguments of add_fetch_arguments."""
+    """Download or check archives and print their checksums; ``args``: the arguments of add_fetch_arguments."""
     missing = [archive.name for archive in archives if not (args.folder / archive.name).is_file()]
     if args.no_download and missing:
         raise InputError(f"--data {args.folder} lacks {', '.join(missing)}; leave --data out to download them")
@@ -151,13 +153,13 @@ def fetch_all(archives, args, mirrors):
 
 
 def curl(url, partial):
-    """Fetch a URL, from the end of what the file holds; return curl's status and what it says of a failure."""
+    """Download a URL, resuming at the end of the file ``partial``; return curl's status and error message."""
     command = ["curl", "--fail", "--location", "--continue-at", "-", "--retry", "3", "--connect-timeout", "30"]
     command += ["--progress-bar" if sys.stderr.isatty() else "--no-progress-meter", "--output", str(partial), url]
     try:
-        # On a terminal curl's progress goes there; elsewhere its message becomes part of ours.
+        # On a terminal, curl shows its progress; elsewhere, its message becomes part of ours.
         done = subprocess.run(command, stderr=None if sys.stderr.isatty() else subprocess.PIPE, text=True)
     except FileNotFoundError:
         raise InputError("curl not found; install it, or give a folder with the files as --data") from None
-    said = " ".join((done.stderr or "").split()) or f"curl ended with status {done.returncode}"
-    return done.returncode, said
+    message = " ".join((done.stderr or "").split()) or f"curl ended with status {done.returncode}"
+    return done.returncode, message

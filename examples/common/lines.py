@@ -1,4 +1,4 @@
-"""Rewriting a text file line by line on several cores, in order, all or nothing."""
+"""Rewrites a text file line by line on several cores. The order of lines stays, and no partial output is left."""
 
 import itertools
 import multiprocessing
@@ -6,31 +6,31 @@ from pathlib import Path
 
 from tqdm import tqdm
 
+from examples.common.files import file_at_once
 from fairseq_posenc.errors import InputError
 
 BLOCK = 2000  # lines that one process rewrites at a time
 
-_convert = None  # in a worker process: what it does with a line
+_convert = None  # in a worker process: the function that rewrites a line
 
 
 def rewrite(source, target, make, arguments, workers):
     r"""Write ``make(*arguments)(line)`` for every line of ``source`` to ``target``.
 
-    Only ``\n`` ends a line, and any white space inside a result, U+0085 and U+2028 included, becomes one space: later
-    tools, which would end a line there, then see the same lines. Bytes that are not UTF-8 become U+FFFD.
+    Only ``\n`` ends a line of the source. In a result, each run of white space becomes one space, including U+0085 and
+    U+2028, where other tools would end the line. Bytes that are not UTF-8 become U+FFFD.
 
     Args:
         make: a function at the top level of a module; each process calls it once.
         workers: number of processes.
 
     Raises:
-        InputError: there is no source.
+        InputError: the source does not exist.
     """
     source, target = Path(source), Path(target)
-    partial = target.with_name(target.name + ".partial")
     if not source.is_file():
         raise InputError(f"cannot read {source}: no such file; run the steps before this one")
-    with open(source, "rb") as lines, open(partial, "w", encoding="utf-8", newline="\n") as output:
+    with open(source, "rb") as lines, file_at_once(target) as output:
         blocks = iter(lambda: list(itertools.islice(lines, BLOCK)), [])
         progress = tqdm(
             total=source.stat().st_size, desc=target.name, unit="B", unit_scale=True, leave=False, disable=None
@@ -43,7 +43,6 @@ def rewrite(source, target, make, arguments, workers):
             else:
                 with multiprocessing.Pool(workers, _start, (make, arguments)) as pool:
                     _write(pool.imap(_rewrite_block, blocks), output, progress)
-    partial.replace(target)
 
 
 def _start(make, arguments):
@@ -59,5 +58,5 @@ def _rewrite_block(block):
 
 def _write(results, output, progress):
     for text, size in results:
-        output.write(text)
+        output.write(text.encode())
         progress.update(size)

@@ -1,7 +1,7 @@
-"""Moses punctuation normalisation and tokenisation of one text file.
+"""Normalise the punctuation of a text file and tokenise it, as Moses does.
 
-The settings are those that fairseq-generate undoes with ``--tokenizer moses``: dashes inside words split off, special
-characters escaped.
+fairseq-generate undoes this with ``--tokenizer moses``: dashes inside words are split off, and special characters are
+escaped.
 """
 
 import argparse
@@ -22,7 +22,7 @@ def main(argv=None):
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("language", help="such as en")
     parser.add_argument("input", help="text, one sentence per line")
-    parser.add_argument("output", help="file for the tokens")
+    parser.add_argument("output", help="the tokens, one sentence per line")
     workers_option(parser)
     args = parser.parse_args(argv)
     rewrite(args.input, args.output, tokenizer, (args.language,), args.workers)

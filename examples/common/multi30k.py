@@ -1,4 +1,4 @@
-"""Multi30k's captions: the files, where they come from, and the text of one language pair."""
+"""The captions of Multi30k: their files, the download, and the text of one language pair."""
 
 import gzip
 import zlib
@@ -8,7 +8,7 @@ from examples.common.fetch import Archive, fetch
 from fairseq_posenc.errors import InputError
 
 URL = "https://raw.githubusercontent.com/multi30k/dataset/master/data/task1/raw"
-#: Where downloads go unless a folder is given.
+#: The default folder for downloads.
 FOLDER = Path(__file__).resolve().parents[2] / "data" / "multi30k"
 SPLITS = {"train": "train", "valid": "val", "test": "test_2016_flickr"}
 SHA256 = {
@@ -32,7 +32,7 @@ def files(pair):
 
 
 def check_folder(folder, pair):
-    """Raise InputError unless the folder holds all files of the language pair."""
+    """Raise InputError unless the folder contains all files of the language pair."""
     missing = [name for name in files(pair) if not (Path(folder) / name).is_file()]
     if missing:
         raise InputError(
@@ -42,9 +42,9 @@ def check_folder(folder, pair):
 
 
 def download(pair, folder=FOLDER, url=URL):
-    """Fetch what the folder does not yet hold of a language pair; only files of the pinned SHA-256 are taken.
+    """Download the files of a language pair that the folder lacks, and check the SHA-256 of all of them.
 
-    Raises InputError without a network, and on another checksum, after removing the wrong file.
+    Raises InputError if a download fails, or if a checksum differs; a wrong download is removed.
     """
     folder = Path(folder)
     folder.mkdir(parents=True, exist_ok=True)

@@ -1,5 +1,5 @@
 # shellcheck shell=bash
-# The start of every script of the recipes: its help, the environment, and the module that does it. Sourced.
+# The beginning of every script of the recipes: help, environment, and the Python module to run. Sourced.
 #
 #   VENV  the environment that scripts/setup.sh made (default: .venv in the repository)
 
@@ -9,7 +9,7 @@ PATH=$VENV/bin:$PATH
 PYTHONPATH=$root${PYTHONPATH:+:$PYTHONPATH}
 export VENV PATH PYTHONPATH
 
-# -h or --help anywhere among the arguments: the comment at the top of the script.
+# -h or --help anywhere among the arguments prints the comment at the top of the script.
 for argument in "$@"; do
     case $argument in
         -h | --help)
@@ -19,7 +19,7 @@ for argument in "$@"; do
     esac
 done
 
-# Become a step of a recipe: RECIPE [ARGUMENT]...
+# Run this script's function of a recipe: recipe RECIPE [ARGUMENT]...
 recipe() {
     local recipe=$1 script
     shift

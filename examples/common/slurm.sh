@@ -1,9 +1,18 @@
 # shellcheck shell=bash
-# What train.sh of a recipe needs to know about a SLURM job: its machines, GPUs, and the address of the first machine.
-# Sourced by the scripts that are submitted, from the root of the repository.
+# What the scripts for SLURM share. Sourced from the root of the repository, because SLURM runs a copy of the script.
 
-export NNODES=$SLURM_JOB_NUM_NODES GPUS=${SLURM_GPUS_ON_NODE:-1}
-MASTER_ADDR=$(scontrol show hostnames "$SLURM_JOB_NODELIST" | head -n 1)
-# A port of the job's own, as two jobs may share the first machine.
-MASTER_PORT=$((20000 + SLURM_JOB_ID % 20000))
-export MASTER_ADDR MASTER_PORT
+export GPUS=${SLURM_GPUS_ON_NODE:-1}
+
+# Train one system on all machines of a job: train RECIPE [ARGUMENT]...
+train() {
+    local recipe=$1
+    shift
+    export NNODES=$SLURM_JOB_NUM_NODES
+    MASTER_ADDR=$(scontrol show hostnames "$SLURM_JOB_NODELIST" | head -n 1)
+    # Each job has its own port, because two jobs may share the first machine.
+    MASTER_PORT=$((20000 + SLURM_JOB_ID % 20000))
+    export MASTER_ADDR MASTER_PORT
+    # SLURM_NODEID is set on each machine only.
+    # shellcheck disable=SC2016
+    exec srun bash -c 'NODE_RANK=$SLURM_NODEID exec "$0" "$@"' "examples/$recipe/train.sh" "$@"
+}

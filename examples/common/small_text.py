@@ -1,7 +1,8 @@
-"""A small text for one language pair.
+"""Write a small corpus of one language pair: OUTPUT/{train,valid,test}.LANGUAGE.
 
-Writes OUTPUT/{train,valid,test}.LANGUAGE: Multi30k's captions; newstest2008-2012 for training, 2013 for validation and
-2014 as test; or sentences from the grammar. The first two come from the .gz files in a folder.
+multi30k    the captions of Multi30k, from .gz files
+newstest    newstest2008-2012 for training, 2013 for validation and 2014 as the test, from .gz files
+grammar     sentences from the quickstart's grammar
 """
 
 import argparse
@@ -20,7 +21,7 @@ SPLITS = ("train", "valid", "test")
 
 
 def newstest_files(pair):
-    """{split.language: names of the .gz files in the order of the text}."""
+    """{SPLIT.LANGUAGE: names of its .gz files, in the order of the text}."""
     return {
         f"{split}.{language}": [f"{name}.{language}.gz" for name in names]
         for language in pair.split("-")
@@ -33,7 +34,7 @@ def newstest_files(pair):
 
 
 def write_newstest(data, pair, folder):
-    """Unpack newstest2008-2014; raise InputError if a file is missing or damaged, or two sides do not match."""
+    """Unpack newstest2008-2014; raise InputError if a file is missing or damaged, or if two sides do not match."""
     files = newstest_files(pair)
     missing = sorted(name for names in files.values() for name in names if not (data / name).is_file())
     if missing:
@@ -46,7 +47,7 @@ def write_newstest(data, pair, folder):
             raise InputError(f"cannot read {data / archive}: {error}; fetch the file again") from error
     for split in SPLITS:
         sides = [files[f"{split}.{language}"] for language in pair.split("-")]
-        # File by file, not in sum: two wrong numbers of lines may make a right one.
+        # File by file: the sums of the lines may agree where those of two files do not.
         for source, target in zip(*sides):
             counts = [texts[name].count(b"\n") for name in (source, target)]
             if counts[0] != counts[1] or not counts[0]:
@@ -56,7 +57,7 @@ def write_newstest(data, pair, folder):
 
 
 def write_grammar(folder, seed=1, most=None):
-    """Write the grammar's corpus of a seed, or the first ``most`` training sentences and 30 of each other part."""
+    """Write the corpus that the grammar draws with a seed; ``most`` cuts it to as many training pairs and 30 others."""
     parts = grammar.corpus(seed)
     if most is not None:
         parts = {split: pairs[: most if split == "train" else 30] for split, pairs in parts.items()}
@@ -69,9 +70,9 @@ def main(argv=None):
     parser.add_argument("pair", choices=("en-de", "en-fr"))
     parser.add_argument("output", type=Path)
     parser.add_argument("--data", type=Path, metavar="DIR", help="folder with the .gz files")
-    parser.add_argument("--url", default=multi30k.URL, help="URL to download Multi30k from, without --data")
+    parser.add_argument("--url", default=multi30k.URL, help="where Multi30k is downloaded from without --data")
     parser.add_argument("--seed", type=positive, default=1, help="seed of the grammar (default: 1)")
-    parser.add_argument("--most", type=positive, metavar="N", help="training sentences of the grammar (default: all)")
+    parser.add_argument("--most", type=positive, metavar="N", help="training sentences from the grammar (default: all)")
     args = parser.parse_args(argv)
     if args.corpus == "multi30k":
         if args.data is None:

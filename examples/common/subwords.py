@@ -1,9 +1,10 @@
-"""One subword vocabulary for both languages: learn it, or apply it to a file.
+"""Learn one subword vocabulary for both languages, or apply it to a file.
 
   subwords.py learn {subword_nmt,sentencepiece} SIZE MODEL INPUT...     SIZE: merges, or pieces for sentencepiece
   subwords.py apply {subword_nmt,sentencepiece} MODEL INPUT OUTPUT
 
-Both read Moses tokens. sentencepiece learns BPE too, and normalises nothing: Moses has.
+The input consists of Moses tokens. sentencepiece learns BPE too, without normalisation, because Moses has normalised
+the text.
 """
 
 import argparse
@@ -13,11 +14,12 @@ from pathlib import Path
 from tqdm import tqdm
 
 from examples.common.command_line import positive, run_main, workers_option
+from examples.common.files import file_at_once
 from examples.common.lines import rewrite
 from fairseq_posenc.errors import InputError
 
 KINDS = ("subword_nmt", "sentencepiece")
-#: sentencepiece learns from this many sentences, drawn from all: more would need hundreds of gigabytes.
+#: sentencepiece learns from a sample of at most this many sentences; more would need hundreds of gigabytes.
 SENTENCES = 10_000_000
 
 
@@ -26,13 +28,13 @@ def read(paths):
     for path in paths:
         if not Path(path).is_file():
             raise InputError(f"cannot read {path}: no such file; run the steps before this one")
-        # Not codecs.open, which would end lines at U+2028 and others too.
+        # codecs.open would also end lines at U+2028 and other characters.
         with open(path, encoding="utf-8", newline="\n") as file:
             yield from tqdm(file, desc=f"words of {Path(path).name}", unit=" lines", leave=False, disable=None)
 
 
 def learn_merges(size, lines):
-    """The codes file of subword-nmt, as text."""
+    """The codes file of subword-nmt, as bytes."""
     from subword_nmt.learn_bpe import learn_bpe
 
     codes = io.StringIO()
@@ -42,20 +44,34 @@ def learn_merges(size, lines):
 
 def learn_pieces(size, lines):
     """The model file of sentencepiece, as bytes."""
+    lines = (line.rstrip("\n") for line in lines)
+    return sentencepiece_model(size, lines, character_coverage=1.0, input_sentence_size=SENTENCES)
+
+
+def sentencepiece_model(size, lines, **options):
+    """The model file of sentencepiece's BPE without normalisation, as bytes.
+
+    Args:
+        size: number of pieces.
+        lines: the text, without line ends.
+        options: further options of sentencepiece.
+
+    Raises:
+        InputError: sentencepiece cannot learn so many pieces.
+    """
     from sentencepiece import SentencePieceTrainer
 
     model = io.BytesIO()
     try:
         SentencePieceTrainer.train(
-            sentence_iterator=(line.rstrip("\n") for line in lines),
+            sentence_iterator=lines,
             model_writer=model,
             vocab_size=size,
             model_type="bpe",
-            character_coverage=1.0,
             normalization_rule_name="identity",
-            input_sentence_size=SENTENCES,
             shuffle_input_sentence=True,
             minloglevel=2,
+            **options,
         )
     except RuntimeError as error:
         reason = " ".join(str(error).split())
@@ -65,11 +81,9 @@ def learn_pieces(size, lines):
 
 def learn(kind, size, model, inputs):
     """Learn subwords from text files and write the model file."""
-    model = Path(model)
     content = {"subword_nmt": learn_merges, "sentencepiece": learn_pieces}[kind](size, read(inputs))
-    partial = model.with_name(model.name + ".partial")
-    partial.write_bytes(content)
-    partial.replace(model)
+    with file_at_once(Path(model)) as file:
+        file.write(content)
 
 
 def merger(model):

@@ -1,4 +1,4 @@
-"""Shared code of the recipes' tables: command line, summaries of training runs, output files."""
+"""What the tables of the recipes share: command line, summaries of training runs, output files."""
 
 import argparse
 from pathlib import Path
@@ -10,7 +10,7 @@ from fairseq_posenc.provenance import check_json_target, write_json
 
 
 def table_parser(description, home):
-    """A parser with the arguments of every table; ``home`` is the help of the folder with its data."""
+    """A parser with the arguments of every table; ``home`` is the help for the folder of its data."""
     parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("home", type=Path, help=home)
     parser.add_argument("output", type=Path, help="path of the table, without extension")
@@ -20,8 +20,13 @@ def table_parser(description, home):
 
 
 def trained(folder, seed, home, name):
-    """The summary of a training run in ``folder``, with its command; ``name`` stands for the folder ``home`` in it."""
-    # Where the folder of results lies does not matter.
+    """The summary of a training run, with its command.
+
+    Args:
+        folder: Path of the training run.
+        home: Path of a folder above it, which the command names by its absolute path.
+        name: what the summary has instead, below $WORK, so that it does not depend on the machine.
+    """
     command = (folder / "command").read_text(encoding="utf-8").strip().replace(str(home), f"$WORK/{name}")
     return {"seed": seed, "command": command, **training_summary(folder / "train.log")}
 
@@ -30,7 +35,7 @@ def write_table(output, collect, text):
     """Write OUTPUT.json, OUTPUT.md and OUTPUT.tsv, and print the table.
 
     Args:
-        collect: makes the record.
+        collect: function that returns the record.
         text: module with ``as_markdown(record)``, ``as_tsv(record)`` and ``as_plain(record)``.
     """
     check_json_target(f"{output}.json")

@@ -1,4 +1,4 @@
-"""A training run of fairseq-train as a step: on any number of machines, once, with one setting per folder."""
+"""A run of fairseq-train as a step, on any number of machines. A folder belongs to one run and its settings."""
 
 import json
 import os
@@ -32,97 +32,101 @@ class Processes:
             raise InputError(f"NODE_RANK={self.rank} is not below NNODES={self.machines}")
 
     def one(self, scale):
-        """Raise InputError unless there is one process; the batch of this scale is chosen for one."""
+        """Raise InputError unless there is one process, which the batch size of this scale is chosen for."""
         if self.number != 1:
             raise InputError(
                 f"SCALE={scale} trains in one process, because more would enlarge the batch; leave GPUS out"
             )
 
     def launcher(self):
-        """The launcher: the arguments before the options of fairseq-train."""
+        """The beginning of the command, up to and including ``fairseq-train``."""
         if self.machines != 1:
-            words = ["torchrun", "--nnodes", self.machines, "--node_rank", self.rank, "--nproc_per_node", self.gpus]
-            words += ["--master_addr", self.address, "--master_port", self.port]
+            argv = ["torchrun", "--nnodes", self.machines, "--node_rank", self.rank, "--nproc_per_node", self.gpus]
+            argv += ["--master_addr", self.address, "--master_port", self.port]
         elif self.gpus != 1:
-            words = ["torchrun", "--standalone", "--nproc_per_node", self.gpus]
+            argv = ["torchrun", "--standalone", "--nproc_per_node", self.gpus]
         else:
             return ["fairseq-train"]
-        return [*map(str, words), "--no-python", "fairseq-train"]
+        return [*map(str, argv), "--no-python", "fairseq-train"]
 
 
 class Training(Step):
-    """A training run that fills a folder: checkpoints/, train.log, command, settings, and finished at its end.
+    """A training run in a folder of its own: checkpoints/, train.log, command, settings and, at its end, finished.
 
     Args:
-        title: of the system.
+        title: name of the system.
         folder: Path of the system.
-        words: the command.
-        made_of: function without arguments to the text that the model is made of, its settings and words; machines and
-            places may change between a start and a continuation.
+        argv: the command.
+        fingerprint: function that returns, as text, the settings that determine the model. Machines and folders are not
+            among them, because they may change when a run is resumed.
         processes: Processes.
         inputs: files and folders that it reads.
-        environment: variables of the command; at: the folder that it runs in.
-        anew: another training in the folder, and what depends on it, gives way instead of being kept.
+        environment: variables of the command.
+        cwd: working directory of the command.
+        replace: whether a run with other settings in this folder is replaced; otherwise it is an error.
     """
 
-    def __init__(self, title, folder, words, made_of, processes, inputs=(), environment=None, at=None, anew=False):
+    def __init__(
+        self, title, folder, argv, fingerprint, processes, inputs=(), environment=None, cwd=None, replace=False
+    ):
         super().__init__(
             title,
-            [Command(["mkdir", "-p", folder]), Command(words, at)],
+            [Command(["mkdir", "-p", folder]), Command(argv, cwd)],
             mark=folder / "finished",
             inputs=inputs,
             outputs=(folder / "checkpoints",),
-            made_of=made_of,
+            fingerprint=fingerprint,
             environment=environment or {},
         )
-        self.folder, self.processes, self.anew = folder, processes, anew
+        self.folder, self.processes, self.replace = folder, processes, replace
 
     def name(self):
         return f"train {self.title}"
 
-    def settled(self):
-        """Refuse a run with other settings in this folder; record the command; return the settings."""
-        settings, made_of = self.folder / "settings", self.made_of()
-        if self.anew and not (settings.is_file() and settings.read_text(encoding="utf-8").rstrip("\n") == made_of):
+    def claim_folder(self):
+        """Refuse or remove a run with other settings in this folder; record the command; return the settings."""
+        settings, fingerprint = self.folder / "settings", self.fingerprint()
+        known = settings.read_text(encoding="utf-8").rstrip("\n") if settings.is_file() else None
+        if self.replace and known != fingerprint:
             shutil.rmtree(self.folder, ignore_errors=True)
-        if settings.is_file() and settings.read_text(encoding="utf-8").rstrip("\n") != made_of:
+        elif known not in (None, fingerprint):
             raise InputError(
                 f"{self.folder} was trained with other settings or another dictionary ({settings}); give NAME=..., "
                 "or remove the folder"
             )
         self.folder.mkdir(parents=True, exist_ok=True)
         (self.folder / "command").write_text(str(self.commands[1]) + "\n", encoding="utf-8")
-        return made_of
+        return fingerprint
 
     def is_done(self):
-        self.settled()
+        self.claim_folder()
         return self.mark.is_file()
 
     def forget(self):
-        """Keep a finished run, because its settings describe the content of its folder."""
+        """Keep a finished run: its settings say whether the folder contains the right model."""
 
     def do(self, runner, quiet):
-        # Every machine is one of them.
+        # A lock per machine, because all of them work in this folder.
         with Lock(self.folder, f".lock-{self.processes.rank}"):
-            (self.folder / "settings").write_text(self.settled() + "\n", encoding="utf-8")
-            ended = has_ended(self.folder, self.words())
+            (self.folder / "settings").write_text(self.claim_folder() + "\n", encoding="utf-8")
+            ended = has_ended(self.folder, self.argv())
             if self.processes.rank == "0":
-                restore(self.folder, self.words())
+                restore(self.folder, self.argv())
             if not ended and quiet:
-                self.followed(runner)
+                self.run_quietly(runner)
             elif not ended:
                 self.commands[1].run(runner, quiet, self.environment)
             self.mark.touch()
 
-    def words(self):
-        return self.commands[1].words
+    def argv(self):
+        return self.commands[1].argv
 
-    def followed(self, runner):
+    def run_quietly(self, runner):
         """Train with the output in train.out, and print one line per validation."""
         output = self.folder / "train.out"
         with open(output, "ab") as log:
             process = runner.start(
-                self.words(),
+                self.argv(),
                 self.commands[1].folder,
                 self.environment,
                 stdout=subprocess.PIPE,
@@ -153,29 +157,29 @@ def validation(line):
     return json.loads("{" + record) if found else None
 
 
-def last_update(words):
-    """The number of updates of a run, as a string; None if its length is given in epochs."""
-    return words[words.index("--max-update") + 1] if "--max-update" in words else None
+def last_update(argv):
+    """The number of updates of a run as a string, or None if its length is a number of epochs."""
+    return argv[argv.index("--max-update") + 1] if "--max-update" in argv else None
 
 
-def has_ended(folder, words):
+def has_ended(folder, argv):
     """Whether a run has finished, even if it was killed before this was recorded.
 
-    fairseq saves its last checkpoint, then writes the line of the epoch to train.log.
+    fairseq saves its last checkpoint before it writes the line of the epoch to train.log.
     """
-    log, last = folder / "train.log", last_update(words)
+    log, last = folder / "train.log", last_update(argv)
     if not last or not log.is_file() or not (folder / "checkpoints" / "checkpoint_last.pt").is_file():
         return False
     text = log.read_text(encoding="utf-8", errors="replace")
     return any(record["train_num_updates"] == last for record in records(text, "train"))
 
 
-def restore(folder, words):
-    """Repair the checkpoints of a system after a kill.
+def restore(folder, argv):
+    """Repair the checkpoints of a run that was killed.
 
-    fairseq writes a checkpoint under another name and renames it, but copies it to checkpoint_best.pt and
-    checkpoint_last.pt, which may be cut off. Started again after its last checkpoint, before its end, it would train
-    for one more update: such a run goes back to the previous checkpoint.
+    fairseq writes a checkpoint under a temporary name and renames it, but then copies it to checkpoint_best.pt and
+    checkpoint_last.pt, and a kill may truncate a copy. A run that was killed between its last checkpoint and its end
+    goes back to the previous checkpoint, because fairseq would train for one update more.
     """
     checkpoints, whole = folder / "checkpoints", []
     for path in sorted(checkpoints.glob("checkpoint*.pt"), key=lambda path: path.stat().st_mtime_ns):
@@ -189,10 +193,10 @@ def restore(folder, words):
         copy(whole[-1], checkpoints / name)
     found = [(re.fullmatch(r"checkpoint_\d+_(\d+)\.pt", path.name), path) for path in whole]
     by_updates = {name[1]: path for name, path in found if name}
-    last = last_update(words)
+    last = last_update(argv)
     if last not in by_updates:
         return
-    if not has_ended(folder, words):
+    if not has_ended(folder, argv):
         by_updates.pop(last).unlink()
         last = max(by_updates, key=int, default=None)
     if last:

@@ -1,4 +1,4 @@
-"""Reading the log of a training run: size of the model, speed, progress."""
+"""Reads the log of a training run: size of the model, speed, progress."""
 
 import json
 import re
@@ -10,9 +10,10 @@ PARAMETERS = re.compile(r"num\. shared model params: ([\d,]+)")
 
 
 def records(text, kind):
-    """The records of kind "train" (one per epoch, the last where one was repeated) or "valid" (one per update).
+    """The records of kind "train", one per epoch, or "valid", one per update at which the run validated.
 
-    ``text`` is the ``--log-file`` of fairseq-train with ``--log-format json``; resumed, it has some lines twice.
+    ``text`` is the ``--log-file`` of fairseq-train with ``--log-format json``. A resumed run may have repeated an epoch
+    or a validation; then the last record counts.
     """
     found = {}
     for line in text.split("\n"):
@@ -30,12 +31,12 @@ def training_summary(path):
     """Summary of a training run from its train.log.
 
     Returns:
-        dict: ``parameters``; ``epochs``, ``updates``; ``words_per_second`` (target subwords, the median of the epochs);
-        ``training_minutes`` (in updates, without validation and checkpoints); ``best_valid_loss`` and its
-        ``best_update``; ``valid_losses``, a list of [update, loss].
+        dict: ``parameters``, ``epochs``, ``updates``, ``words_per_second`` (target subwords, median of the epochs),
+        ``training_minutes`` (without validation and checkpoints), ``best_valid_loss`` and its ``best_update``, and
+        ``valid_losses``, a list of [update, loss].
 
     Raises:
-        InputError: there is no log, or no epoch in it.
+        InputError: there is no log, or it has no complete epoch.
     """
     if not path.is_file():
         raise InputError(f"{path}: no such file; train the system first, with train.sh")
@@ -48,7 +49,7 @@ def training_summary(path):
     best = min(losses, key=lambda pair: pair[1])
     return {
         "parameters": int(parameters.group(1).replace(",", "")),
-        # A training that was killed between the end of an epoch and its line has no record of this epoch.
+        # A run that was killed at the end of an epoch may lack the record of this epoch.
         "epochs": epochs[-1]["epoch"],
         "updates": max(int(epochs[-1]["train_num_updates"]), losses[-1][0]),
         "words_per_second": round(median(float(record["train_wps"]) for record in epochs)),

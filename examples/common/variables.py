@@ -1,4 +1,4 @@
-"""The environment variables and options of the recipes' scripts, and checks of their values."""
+"""Reads the environment variables and options of the recipes' scripts, and checks their values."""
 
 import contextlib
 import os
@@ -20,21 +20,21 @@ def variable(name, default=""):
 
 
 def choice(value, choices, what):
-    """The value. Raises InputError if it is none of the choices; ``what`` stands in front of it in the message."""
+    """The value. Raises InputError unless it is one of the choices; the message begins with ``what`` and the value."""
     if value not in choices:
         raise InputError(f"{what}{value} is not one of {', '.join(choices)}")
     return value
 
 
 def count(name, value):
-    """A whole number above 0."""
+    """The value of a variable as a whole number. Raises InputError unless it is above 0."""
     if not re.fullmatch(r"[1-9][0-9]*", str(value)):
         raise InputError(f"{name} {value} is not a whole number above 0")
     return int(value)
 
 
 def plain_name(what, name):
-    """Check a name that becomes the name of a folder."""
+    """The name. Raises InputError if it cannot name a folder; the message begins with ``what`` and the name."""
     if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]*", name):
         raise InputError(
             f"{what} {name} is not a valid name; use letters, digits, '.', '_' and '-', starting with a letter or digit"
@@ -44,7 +44,7 @@ def plain_name(what, name):
 
 def check_encodings(names):
     """Raise InputError unless all names are encodings."""
-    # In another process, as the packages behind it take much memory, which the trainings want.
+    # In another process, because PyTorch needs much memory, which the training runs should have.
     code = "from fairseq_posenc.encodings import encoding_names; print(*encoding_names())"
     known = variable("known_encodings").split()
     if not known:
@@ -57,46 +57,50 @@ def check_encodings(names):
 
 
 def need(*tools):
-    """Raise InputError unless these programs can be run."""
+    """Raise InputError unless all these programs are found."""
     for tool in tools:
         if program(tool) is None:
             raise InputError(f"{tool} not found in {variable('VENV')}/bin or PATH; run scripts/setup.sh")
 
 
 def workers():
-    """The number of processes for work on text: WORKERS, or one per core."""
+    """The number of processes for the preparation of text: WORKERS, or one per core."""
     return count("WORKERS", variable("WORKERS", str(os.cpu_count())))
 
 
-def options(words, known, several=(), flags=()):
-    """{option: value} of words such as --data DIR.
+def options(argv, known, several=(), flags=()):
+    """{option: value} of arguments such as --data DIR; None for an option that is not given.
 
-    Of those not given it is None; of ``several``, which may be repeated, a list; of ``flags``, which take no value, a
-    bool.
+    Args:
+        argv: the arguments.
+        known: names of all options.
+        several: options that may be repeated; their value is a list.
+        flags: options without a value; their value is a bool.
 
-    Raises InputError for an option that is not known, or without a value.
+    Raises:
+        InputError: an option is not known, or has no value.
     """
     found = {name: [] if name in several else None for name in known}
     found |= dict.fromkeys(flags, False)
-    words = list(words)
-    while words:
-        name = words.pop(0)
+    argv = list(argv)
+    while argv:
+        name = argv.pop(0)
         if name not in found:
             raise InputError(f"option {name} is not one of {', '.join(found)}")
         if name in flags:
             found[name] = True
             continue
-        if not words:
+        if not argv:
             raise InputError(f"{name} needs a value; -h shows the options")
         if name in several:
-            found[name].append(words.pop(0))
+            found[name].append(argv.pop(0))
         else:
-            found[name] = words.pop(0)
+            found[name] = argv.pop(0)
     return found
 
 
 def existing_folder(option, path):
-    """The Path of a folder, or None for no path. Raises InputError if it is no folder."""
+    """The Path of a folder, or None if no path is given. Raises InputError if it is not a folder."""
     if not path:
         return None
     if not os.path.isdir(path):
@@ -105,49 +109,72 @@ def existing_folder(option, path):
 
 
 def read_table(path):
-    """The rows of a TSV file, as dicts; "-" is None."""
+    """The rows of a TSV file as dictionaries, with None for "-"."""
     return [{key: None if cell == "-" else cell for key, cell in row.items()} for row in read_tsv(path)]
 
 
-def chosen_rows(rows, column, only, says):
-    """The rows with the names in ``only``, with commas between them, in a column; all for None.
+def chosen_rows(rows, column, only, task, what, file):
+    """The rows of the selected systems, which a ``column`` names; all rows if neither ``only`` nor ``task`` is given.
 
-    Raises InputError for a name that no row has; ``says`` is the end of the message.
+    Args:
+        rows: dictionaries.
+        column: key of the names.
+        only: value of --only, names separated by commas.
+        task: value of --task, the number of one system, from 1.
+        what: name of the result, for error messages.
+        file: where the systems are listed, for error messages.
+
+    Raises:
+        InputError: a name or a number is not that of a system, or both options are given.
     """
-    known = [row[column] for row in rows]
+    known = list(dict.fromkeys(row[column] for row in rows))
     wanted = only.split(",") if only else known
     for name in wanted:
         if name not in known:
-            raise InputError(f"--only {name} {says}")
+            raise InputError(f"--only {name} is not a system of {what}; {file} lists them")
+    if task:
+        if only:
+            raise InputError("--only and --task both select systems; give one of them")
+        if count("--task", task) > len(known):
+            raise InputError(f"--task {task} is not a system of {what}, which has {len(known)}; give 1 to {len(known)}")
+        wanted = [known[int(task) - 1]]
     return [row for row in rows if row[column] in wanted]
 
 
-class Places:
+class RecipeSettings:
     """The settings of a recipe's scripts from the environment: SCALE, WORK, SEED, DRY_RUN, QUIET."""
 
     def __init__(self, recipe):
         self.scale = variable("SCALE", "paper")
         if self.scale not in SCALES:
             raise InputError(f"SCALE={self.scale} is not one of {', '.join(SCALES)}")
+        self.seed = str(count("SEED", variable("SEED", "1")))
         self.dry_run, self.quiet = variable("DRY_RUN") == "1", variable("QUIET") == "1"
         self.work = Path(variable("WORK", str(ROOT / "work" / recipe))).absolute()
 
+    def seeds(self, default=None):
+        """The seeds of the training runs: SEEDS, or else the default, or else SEED."""
+        seeds = variable("SEEDS", default or self.seed).split()
+        for seed in seeds:
+            count("SEEDS", seed)
+        return seeds
+
     @contextlib.contextmanager
-    def results(self, folder, jobs):
-        """The block makes results in a folder, with so many steps side by side: nobody else may, at the same time."""
+    def results(self, folder, jobs, lock=True):
+        """Prepare for a block that runs up to ``jobs`` steps in parallel, and ``lock`` the folder of results for it."""
         commands = [Command(["source", f"{variable('VENV')}/bin/activate"])]
         if jobs != 1:
-            # Two processes that both want all cores are many times slower than two that share them.
+            # Two processes that both use all cores are many times slower than two that share them.
             os.environ["OMP_NUM_THREADS"] = "1"
             commands.append(Command(["export", "OMP_NUM_THREADS=1"]))
         self.quiet = True
         if self.dry_run:
             show([Step("results", [*commands, Command(["mkdir", "-p", folder])])])
-        with contextlib.nullcontext() if self.dry_run else Lock(folder):
+        with Lock(folder) if lock and not self.dry_run else contextlib.nullcontext():
             yield
 
     def run(self, steps, name, jobs=1):
-        """Show the steps if DRY_RUN=1, else run them."""
+        """Print the steps if DRY_RUN=1, else run them."""
         if self.dry_run:
             show(steps)
         else:

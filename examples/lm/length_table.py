@@ -1,8 +1,7 @@
-"""A table of the language-model papers from results of ``fairseq-posenc``: one line per system, one column per
-length.
+"""Write a table of the language-model papers: one line per system, one column per length.
 
-Reads what extrapolate, resolution or receptive-field wrote for each text, and the logs of the trainings; writes
-OUTPUT.json, OUTPUT.md and OUTPUT.tsv, the paper's numbers beside ours and marked as the paper's.
+Reads the results of ``fairseq-posenc`` extrapolate, resolution or receptive-field for each text, and the logs of the
+training runs. Writes OUTPUT.json, OUTPUT.md and OUTPUT.tsv, with the paper's numbers in tables of their own.
 """
 
 from examples.common.command_line import positive, run_main
@@ -11,12 +10,12 @@ from examples.lm import length_table_text
 from fairseq_posenc.results import new_result, read_result
 from fairseq_posenc.tables import groups, mean_and_deviation, read_tsv
 
-#: The measure that a table shows, by the kind of its result.
+#: {kind of a result: the measure that its table shows}.
 MEASURES = {"extrapolation": "perplexity", "resolution": "resolution", "receptive-field": "erf"}
 
 
 def numbers(record):
-    """[{"name", "pattern", "length", "value", ..}]: means over seeds, with further fields of the table."""
+    """[{"name", "pattern", "length", "value", ..}]: means over seeds, with other fields of the table."""
     if record["kind"] == "extrapolation":
         kept = ("name", "pattern", "length", "seeds", "deviation", "p", "mark")
         return [{**{key: row[key] for key in kept}, "value": row["perplexity"]} for row in record["summary"]]
@@ -33,7 +32,7 @@ def numbers(record):
 
 
 def expanded(rows):
-    """The requested rows, one for each pattern: dictionaries with row, system, pattern, paper_pattern."""
+    """The rows of the table, one per pattern: dictionaries with row, system, pattern, paper_pattern."""
     found = []
     for label, system, patterns, paper_patterns in rows:
         pairs = list(zip(patterns.split(","), paper_patterns.split(",")))
@@ -44,7 +43,7 @@ def expanded(rows):
 
 
 def of_row(row, found, pattern):
-    """The numbers of one row's system, by length; under any pattern where it is that of the training."""
+    """{length: numbers} of the system of a row, measured with this pattern or with that of the training."""
     mine = [number for number in found if number["name"] == row["system"]]
     return {
         int(number["length"]): {key: number[key] for key in number if key not in ("name", "pattern", "length")}
@@ -54,7 +53,7 @@ def of_row(row, found, pattern):
 
 
 def paper_texts(path, rows):
-    """{text of the paper: [{row, system, values: {length: {"value", "deviation", "mark"}}}]}, from a TSV file."""
+    """The paper's TSV file: {text: [{"row", "system", "values": {length: {"value", "deviation", "mark"}}}]}."""
     texts = {}
     for line in read_tsv(path):
         measure = next(key for key in MEASURES.values() if key in line)
@@ -73,7 +72,7 @@ def paper_texts(path, rows):
 
 
 def setting_of(record):
-    """The setting of the measurement, for the notes below a table."""
+    """How a result was measured, for the notes below a table."""
     setting = {"text": record["text"], "precision": record["precision"]}
     if record["kind"] == "extrapolation":
         setting |= {
@@ -99,7 +98,7 @@ def collect(args):
             "rows": [{**row, "values": of_row(row, found, row["pattern"])} for row in rows],
         }
     systems = list(dict.fromkeys(row["system"] for row in rows))
-    trainings = {system: [training(args, system, seed) for seed in args.seeds] for system in systems}
+    runs = {system: [run_summary(args, system, seed) for seed in args.seeds] for system in systems}
     record = {
         "table": args.output.name,
         "measure": measure,
@@ -109,14 +108,14 @@ def collect(args):
         "training_length": args.training_length,
         "seeds": args.seeds,
         "texts": texts,
-        "trainings": trainings,
+        "trainings": runs,
         "paper": paper_texts(args.paper, rows) if args.paper else {},
         "paper_training_length": args.paper_training_length,
     }
     return {**new_result("length-table", record), "command": args.command}
 
 
-def training(args, system, seed):
+def run_summary(args, system, seed):
     """Summary of a training run, with its command."""
     folder = args.home / args.settings / system / f"seed{seed}"
     return trained(folder, seed, args.home, f"{args.home.parent.name}/{args.home.name}")
@@ -131,7 +130,7 @@ def parse(argv):
         action="append",
         required=True,
         metavar=("ROW", "SYSTEM", "PATTERN,..", "PAPER'S"),
-        help="a row of the table, the pattern in the result and that in the paper; repeat for more",
+        help="a row of the table, its patterns in the result and in the paper; repeat for more",
     )
     parser.add_argument(
         "--cells", nargs=2, action="append", required=True, metavar=("TEXT", "FILE"), help="the result on a text"

@@ -1,4 +1,4 @@
-"""A table by lengths as text: for the terminal, as Markdown, and as TSV."""
+"""A table with one column per length: for the terminal, as Markdown, and as TSV."""
 
 from fairseq_posenc.plots.length_rows import rows_of_table
 from fairseq_posenc.results import result_tsv
@@ -13,7 +13,7 @@ FORMS = {"perplexity": "{:.2f}", "resolution": "{:.4f}", "erf": "{:.0f}"}
 
 
 def in_cell(number, form):
-    """5.27, 5.27 ± 0.33, with the mark; "-" if nothing was measured, "not finite" if a loss is not finite."""
+    """A number as text, such as 5.27 or 5.27 ± 0.33†; "-" if it was not measured, "not finite" if a loss was not."""
     if number is None:
         return shown(None, form)
     value = "not finite" if number["value"] is None else number["value"]
@@ -21,9 +21,9 @@ def in_cell(number, form):
 
 
 def by_length(rows, measure, training_length, named=True, key="value"):
-    """Rows of a table as lists of text, the header first: ROW, SYSTEM, then one column per length.
+    """Rows of a table as lists of text, the header first: row, system, then one column per length.
 
-    ``key``: which number is shown; deviation and mark belong to "value".
+    ``key`` selects the number to show; only "value" has a deviation and a mark.
     """
     lengths = sorted({length for row in rows for length in row["values"]}, key=int)
     header = ["row", *(["system"] if named else []), *(of_training(int(length), training_length) for length in lengths)]
@@ -44,12 +44,12 @@ def by_length(rows, measure, training_length, named=True, key="value"):
 
 
 def system_of(row):
-    """sandwich, or xpos under blockwise:256."""
+    """The system of a row, and its pattern unless it is the usual one: sandwich; xpos under blockwise:256."""
     return row["system"] + ("" if row["pattern"] in ("full", "trained") else f" under {row['pattern']}")
 
 
 def of_training(length, training_length):
-    """256 (2x)."""
+    """A length, and how many times the training length it is: 256 (2x)."""
     return f"{length} ({length / training_length:g}x)"
 
 
@@ -60,14 +60,14 @@ def notes(record, text):
     if "protocol" in result:
         protocol = result["protocol"]
         how = f"{protocol['name']}, {result['tokens']:,} tokens scored at every length"
-        lines.append(f"a token, protocol {how}; lower is better")
+        lines.append(f"perplexity per token, protocol {how}; lower is better")
     if record["measure"] == "resolution":
-        lines.append(f"Eq 4, which cannot exceed 1, on {result['texts']} texts; higher tells distances better apart")
+        lines.append(f"Eq 4, at most 1, on {result['texts']} texts; higher is better")
     if record["measure"] == "erf":
-        lines.append(f"most recent tokens that hold 99 % of the gradient, {result['segments']} segments")
+        lines.append(f"the most recent tokens with 99 % of the gradient, {result['segments']} segments")
     lines.append(
         f"scale: {record['scale']}; trained on {record['corpus']} with the settings {record['settings']}; "
-        f"1x, the samples of the training: {record['training_length']} tokens"
+        f"1x: the training length, {record['training_length']} tokens"
     )
     seeds = ", ".join(map(str, record["seeds"]))
     lines.append(f"seeds: {seeds}" + ("; mean ± standard deviation" if len(record["seeds"]) > 1 else ""))
@@ -78,7 +78,7 @@ def notes(record, text):
 
 
 def parts(record):
-    """[(title, rows of texts, notes)] of our tables and then the paper's."""
+    """[(title, rows of text, notes)]: our tables, then the paper's."""
     found = []
     what = TITLES[record["measure"]]
     for text, of_text in record["texts"].items():
@@ -95,7 +95,7 @@ def parts(record):
             )
     for text, rows in record["paper"].items():
         length = record["paper_training_length"]
-        title = f"the paper's {record['table']}: {what}, {text} (1x, the samples of its training: {length} tokens)"
+        title = f"the paper's {record['table']}: {what}, {text} (1x: its training length, {length} tokens)"
         found.append((title, by_length(rows, record["measure"], length, named=False), []))
     return found
 
@@ -114,8 +114,8 @@ def as_markdown(record):
         listed = [*([""] if below else []), *(f"- {note}" for note in below)]
         texts.append("\n".join([f"{title}:", "", *markdown(rows), *listed]))
     trained = [["system", "parameters", "updates", "validation loss (bits)", "tokens/s", "minutes"]]
-    for system, trainings in record["trainings"].items():
-        first = trainings[0]
+    for system, runs in record["trainings"].items():
+        first = runs[0]
         trained.append(
             [
                 system,
@@ -126,10 +126,10 @@ def as_markdown(record):
                 f"{first['training_minutes']:.1f}",
             ]
         )
-    texts.append("\n".join([f"trainings (seed {record['seeds'][0]}):", "", *markdown(trained)]))
+    texts.append("\n".join([f"training runs (seed {record['seeds'][0]}):", "", *markdown(trained)]))
     return "\n\n".join(texts) + "\n"
 
 
 def as_tsv(record):
-    """One line per number, unrounded; the paper's have the owner "paper"."""
+    """One line per number, not rounded; the paper's numbers have the owner "paper"."""
     return result_tsv("length-table", rows_of_table(record))

@@ -1,22 +1,22 @@
 #!/usr/bin/env bash
-# From documents to the data that fairseq trains language models on.
+# Prepare documents for training language models with fairseq.
 #
 #   prepare.sh stdlib                                 the source code of this Python's standard library: no download
-#   prepare.sh wikitext-103 [--data DIR]              WikiText-103, articles cut into subwords
-#   prepare.sh wikitext-103-words [--data DIR]        WikiText-103, its own words (for size wiki103)
-#   prepare.sh documents --data DIR [--name NAME]     the text files in a folder, one per document; then CORPUS=NAME
-#   prepare.sh text NAME --data DIR                   text to evaluate on, with the subwords of CORPUS; then TEXT=NAME
+#   prepare.sh wikitext-103 [--data DIR]              WikiText-103, articles split into subwords
+#   prepare.sh wikitext-103-words [--data DIR]        WikiText-103, the original words (for size wiki103)
+#   prepare.sh documents --data DIR [--name NAME]     the text files in a folder, one per document; then set CORPUS=NAME
+#   prepare.sh text NAME --data DIR                   another text to evaluate on; then set TEXT=NAME
 #
-# --data DIR    WikiText: the folder of its archive; without it, it is downloaded. Documents: .txt files or others, .gz or
-#               not; named train.*, valid.*, test.*, or divided here
-# --name NAME   of the corpus (default: documents)
-# --gpt2 DIR    cut into GPT-2's subwords; DIR has encoder.json and vocab.bpe. Without it sentencepiece learns subwords on
+# --data DIR    WikiText: folder of its archive (default: download). Documents: folder of text files, plain or .gz; files
+#               named train.*, valid.* and test.* are used as such, otherwise documents are held out
+# --name NAME   name of the corpus (default: documents)
+# --gpt2 DIR    use GPT-2's subwords; DIR has encoder.json and vocab.bpe. Default: sentencepiece learns subwords from
 #               the training text: 50,000 at SCALE=paper, 4,000 at small, 500 at smoke
 # --mirror URL  WikiText: tried before wikitext.smerity.com, for example file:///folder; may be repeated
 # WORKERS=N     processes for subwords (default: all cores)
 #
-# Leaves $WORK/$SCALE/CORPUS/{raw,prepared,binary}. Run it again to continue: finished steps are skipped, and a changed
-# option does again what depends on it.
+# Writes $WORK/$SCALE/CORPUS/{raw,prepared,binary}. Run it again to resume: finished steps are skipped, and a changed
+# option repeats the steps that depend on it. "prepare.sh text" uses the subwords of CORPUS.
 set -euo pipefail
 source "$(dirname "${BASH_SOURCE[0]}")/../common/recipe.sh"
 recipe lm "$@"

@@ -1,4 +1,4 @@
-"""The tables of measured numbers in this folder's README."""
+"""The tables of measured numbers in the README of this folder."""
 
 import json
 
@@ -16,17 +16,17 @@ def read(name):
 
 
 def paper(name, text):
-    """{system: {length: number}} of a text that the paper's table has, beside ours."""
+    """The paper's numbers in a result: {system: {length: number}} of one of its texts."""
     return {row["system"]: row["values"] for row in read(name)["paper"][text]}
 
 
 def times(length, training_length):
-    """1/4x, 1x, 2x."""
+    """A length relative to the training length: 1/4x, 1x, 2x."""
     return f"{length // training_length}x" if length >= training_length else f"1/{training_length // length}x"
 
 
 def patterns():
-    """How time grows with the length under blocks, and what they gain."""
+    """How the time of blockwise attention grows with the length, and how much faster it is than full attention."""
     record = read("patterns-time-cpu")
     seconds = {(row["encoding"], row["pattern"], row["length"]): row["seconds"] for row in record["time"]}
     rows = [
@@ -48,7 +48,7 @@ def patterns():
 
 
 def every_encoding():
-    """Perplexity with full attention at every length, with windows and blocks at the greatest, and the paper's."""
+    """Perplexity with full attention at all lengths, with windows and blocks at the longest, and the paper's."""
     record = read("small/all")
     trained, of_paper = record["training_length"], paper("small/sandwich-table3", "ArXiv")
     systems = groups(record["texts"]["test"]["rows"], "system")
@@ -69,7 +69,7 @@ def every_encoding():
 
 
 def sandwich_table3():
-    """Means over seeds with deviations and marks, and the paper's at three lengths."""
+    """Means over seeds with deviations and marks, and the paper's numbers at three lengths."""
     record, theirs = read("small/sandwich-table3"), paper("small/sandwich-table3", "ArXiv")
     ours = record["texts"]["test"]["rows"]
     lengths = sorted(map(int, ours[0]["values"]))
@@ -85,19 +85,17 @@ def sandwich_table3():
 
 
 def receptive_fields():
-    """Receptive fields, smallest first, and the mean distance of attention in the last layer."""
+    """Receptive fields, smallest first."""
     results = [read(f"small/sandwich-figure{number}") for number in (5, 6, 7, 11)]
     fields = {row["system"]: row["values"] for record in results for row in record["texts"]["test"]["rows"]}
-    distances = read_tsv(RESULTS / "small" / "attention-distances.tsv")
-    distances = {row["name"]: row["value"] for row in distances}
-    rows = [["system", "receptive field of 512 tokens", "attention distance"]]
+    rows = [["system", "receptive field of 512 tokens"]]
     for name, values in sorted(fields.items(), key=lambda item: item[1]["512"]["value"]):
-        rows.append([f"`{name}`", f"{values['512']['value']:.0f}", distances[name]])
+        rows.append([f"`{name}`", f"{values['512']['value']:.0f}"])
     return rows
 
 
 def windows():
-    """Receptive fields of windows, their bounds, and the paper's."""
+    """Receptive fields of windows, their bounds, and the paper's receptive fields."""
     theirs, compared = paper("small/sandwich-figure4", "ArXiv"), "2048"
     rows = [["window of the paper", "here", "bound", "receptive field of 512 tokens", "the paper's, of 2,048"]]
     for row in read("small/sandwich-figure4")["texts"]["test"]["rows"]:
@@ -110,7 +108,7 @@ def windows():
 
 
 def resolution():
-    """Attention resolution at one and two times the length of the training, and the paper's."""
+    """Attention resolution at one and two times the training length, and the paper's."""
     cells = {(cell["name"], cell["pattern"], cell["length"]): cell for cell in read("small/resolution")["cells"]}
     theirs = {
         (row["name"], row["pattern"].partition(":")[0], row["length"]): row["resolution"]
@@ -130,7 +128,7 @@ def resolution_row(cells, theirs, name, pattern, title):
 
 
 def lex_table2():
-    """Perplexity by length, and the paper's of PG22 from the length of its training on."""
+    """Perplexity by length, and the paper's on PG22 from its training length on."""
     record = read("small/lex-table2")
     trained, of_paper = record["training_length"], record["paper_training_length"]
     theirs = paper("small/lex-table2", "PG22")

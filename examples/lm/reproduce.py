@@ -1,10 +1,10 @@
-"""From the name of a result, a line of results.tsv, to its steps."""
+"""Finds the steps of a result, which is a line of results.tsv, and runs them."""
 
-import contextlib
 from fnmatch import fnmatchcase
 from pathlib import Path
 
 from examples.common.engine import Command, Step, cksum, mark, quoted
+from examples.common.files import write_at_once
 from examples.common.translation import python
 from examples.common.variables import (
     check_encodings,
@@ -17,26 +17,27 @@ from examples.common.variables import (
     read_table,
     variable,
 )
-from examples.lm import steps
+from examples.lm import preparation, steps
 from examples.lm.settings import HERE, OWN_CORPORA, PAPERS, Settings, scaled
 from fairseq_posenc.errors import InputError
 
-#: What needs no training, and the command that draws it.
+#: {measure that needs no training: command of fairseq-posenc that computes it}.
 FORMS = {"resolution-form": "resolution", "bias-form": "receptive-field"}
 
 
-def reproduce(words):
-    """Make a result, including its missing data, systems and numbers."""
+def reproduce(argv):
+    """Make a result, after the data, systems and numbers that it needs and that do not exist yet."""
     settings = Settings()
-    if not words:
+    if not argv:
         raise InputError("give the name of a table or figure, such as lex-table2; -h explains")
     known = {row["name"]: row for row in read_table(HERE / "results.tsv")}
-    if words[0] not in known:
-        raise InputError(f"{words[0]} is not one of {', '.join(known)}")
-    row = known[words[0]]
+    if argv[0] not in known:
+        raise InputError(f"{argv[0]} is not one of {', '.join(known)}")
+    row = known[argv[0]]
     paper = paper_of(row)
-    args = options(words[1:], ("--data", "--text", "--only", "--gpt2"), several=("--text",), flags=("--train",))
-    texts = dict(text_folder(word) for word in args["--text"])
+    known = ("--data", "--text", "--only", "--task", "--gpt2")
+    args = options(argv[1:], known, several=("--text",), flags=("--train",))
+    texts = dict(text_folder(argument) for argument in args["--text"])
     data, gpt2 = existing_folder("--data", args["--data"]), existing_folder("--gpt2", args["--gpt2"])
     need("fairseq-train", "fairseq-preprocess", "fairseq-posenc")
     if row["measure"] in FORMS:
@@ -44,19 +45,17 @@ def reproduce(words):
             raise InputError(f"{row['name']} needs no text and no system; give only its name")
         make_form(settings, row)
         return
-    result = Result(settings, row, paper, args["--only"], texts)
+    result = Result(settings, row, paper, args, texts)
     check_encodings([row["encoding"] for row in result.rows])
-    train_only = args["--train"]
-    # Results are made by one run at a time; trainings on several machines may be side by side.
-    folder = result.folder / "cells"
-    with contextlib.nullcontext() if train_only and not settings.dry_run else settings.results(folder, result.jobs):
-        settings.quiet = True
+    train_only = args["--train"] or args["--task"]
+    # Only one run may write results, but several may train: one system per machine, for example.
+    with settings.results(result.folder / "cells", result.jobs, lock=not train_only):
         plan = result.systems(data, gpt2, texts)
         settings.run(plan if train_only else [*plan, *result.measured()], "reproduce.sh", result.jobs)
 
 
 def paper_of(row):
-    """Whose settings and lengths a result has: PAPER says it for "all" alone."""
+    """The paper whose settings and lengths a result has; only for "all", PAPER selects it."""
     paper = variable("PAPER", row["paper"])
     if row["name"] != "all" and paper != row["paper"]:
         raise InputError(f"PAPER={paper}, but {row['name']} has the settings of {row['paper']}; leave PAPER out")
@@ -65,25 +64,25 @@ def paper_of(row):
     return paper
 
 
-def text_folder(word):
-    """(name, folder) of --text NAME=DIR."""
-    name, _, folder = word.partition("=")
+def text_folder(argument):
+    """The name and the folder of --text NAME=DIR."""
+    name, _, folder = argument.partition("=")
     plain_name("--text", name)
     if name == "test":
         raise InputError("--text test is reserved for the test text of the corpus; choose another name")
     if not folder or not Path(folder).is_dir():
-        raise InputError(f"--text {word}: give NAME=DIR with a folder of documents")
+        raise InputError(f"--text {argument}: give NAME=DIR with a folder of documents")
     return name, existing_folder("--text", folder)
 
 
 def make_form(settings, row):
-    """A figure from formulas: no training."""
+    """Draw a figure from formulas, without training."""
     folder = settings.home / "results"
-    words = ["fairseq-posenc", FORMS[row["measure"]], "--closed-form", "--lengths", row["lengths"]]
-    words += ["--json", f"{row['name']}.json", *(["--dims", row["systems"]] if row["systems"] else [])]
+    argv = ["fairseq-posenc", FORMS[row["measure"]], "--closed-form", "--lengths", row["lengths"]]
+    argv += ["--json", f"{row['name']}.json", *(["--dims", row["systems"]] if row["systems"] else [])]
     drawing = ["fairseq-posenc", "plot", f"{row['name']}.json", "--output", row["name"]]
     with settings.results(folder, 1):
-        settings.run([Step(row["name"], [Command(words, folder), Command(drawing, folder)])], "reproduce.sh")
+        settings.run([Step(row["name"], [Command(argv, folder), Command(drawing, folder)])], "reproduce.sh")
 
 
 class Result:
@@ -91,60 +90,58 @@ class Result:
 
     Args:
         row: the line of results.tsv.
-        paper: whose settings the systems have.
-        only: names of systems, with commas, or None for all.
-        texts: names of texts other than the corpus's own, with their folders.
+        paper: key of PAPERS; the systems have its settings.
+        args: options of the command line.
+        texts: {name: folder} of texts that replace the test text of the corpus.
     """
 
-    def __init__(self, settings, row, paper, only, texts):
+    def __init__(self, settings, row, paper, args, texts):
         self.settings, self.name, self.measure, self.paper = settings, row["name"], row["measure"], paper
         self.file, self.folder = HERE / "rows" / f"{row['rows']}.tsv", settings.home / "results"
         self.size, self.length = settings.size_of(paper), settings.length(paper)
         self.of = PAPERS[row["paper"]].length
-        seeds = variable("SEEDS", settings.seed)
-        if settings.scale == "paper":
-            seeds = variable("SEEDS", " ".join(str(seed + 1) for seed in range(int(row["seeds"]))))
-        self.measuring = steps.Measuring(settings)
-        self.seeds = self.measuring.seeds = seeds.split()
+        of_paper = " ".join(str(seed + 1) for seed in range(int(row["seeds"])))
+        self.measurements = steps.Measurements(settings)
+        self.seeds = self.measurements.seeds = settings.seeds(of_paper if settings.scale == "paper" else None)
         self.jobs = count("JOBS", variable("JOBS", "1"))
-        self.rows = self.chosen(row["systems"].split(), only)
+        self.rows = self.chosen(row["systems"].split(), args)
         self.names = list(dict.fromkeys(row["system"] for row in self.rows))
         self.lengths = [int(self.scaled(f"@{length}")) for length in row["lengths"].split(",")]
         self.baseline = row["baseline"] if row["baseline"] in self.names else self.names[0]
         self.check_tokens()
         self.texts = list(texts) or ["test"]
-        # Every seed has segments of its own, as in the paper, whose deviations are mostly those of the segments. Only
-        # numbers of one kind of segments are comparable.
+        # With several seeds, each seed has its own segments, as in the paper; most of the paper's deviations come from
+        # them. Numbers on shared and on separate segments cannot be compared, so that they have files of their own.
         self.by_seed = self.measure == "last-token" and len(self.seeds) > 1
-        # For the record of the result, without the places of this machine.
+        # For the record of the result, without folders of this machine.
         self.command = (
             (f"PAPER={paper} " if self.name == "all" else "")
             + f"SCALE={settings.scale} CORPUS={settings.corpus} SEEDS={quoted(' '.join(self.seeds))} "
             + f"examples/lm/reproduce.sh {self.name}"
-            + (f" --only {only}" if only else "")
+            + (f" --only {args['--only']}" if args["--only"] else "")
             + "".join(f" --text {name}=DIR" for name in texts)
         )
 
     def scaled(self, text):
         return scaled(self.of, self.length, text or "-")
 
-    def chosen(self, patterns, only):
-        """The rows of the systems in the result, or the requested ones."""
+    def chosen(self, patterns, args):
+        """The rows of the systems in the result, or those that the options select."""
         rows = read_table(self.file)
         rows = [row for row in rows if any(fnmatchcase(row["system"], pattern) for pattern in patterns)]
-        return chosen_rows(rows, "system", only, f"is no system of {self.name}; they are in {self.file}")
+        return chosen_rows(rows, "system", args["--only"], args["--task"], self.name, self.file)
 
     def check_tokens(self):
-        tokens, longest = self.measuring.tokens, max(self.lengths)
+        tokens, longest = self.measurements.tokens, max(self.lengths)
         if self.measure == "pieces" and tokens and tokens % longest:
             raise InputError(f"TOKENS={tokens} is not a multiple of the longest length, {longest}")
         if self.name == "all" and not tokens:
-            # Systems with a limit read fewer lengths, and the whole text would be cut off elsewhere for these.
+            # The text ends at a multiple of the longest length, which is shorter for a system with a limit.
             raise InputError(f"{self.name} needs a number of tokens; leave TOKENS=all out")
 
     # ---- data, systems -------------------------------------------------------------------------------------------
     def systems(self, data, gpt2, texts):
-        """The steps that prepare the corpus and the texts where there are no data, and train each system once."""
+        """The steps that prepare the corpus and texts without data, and that train each system once."""
         settings, plan = self.settings, []
         planned = settings.dry_run or not (settings.home / "binary").is_dir()
         if planned:
@@ -152,12 +149,12 @@ class Result:
             if kind == "documents" and not data:
                 raise InputError("give --data DIR, a folder with one text file per document")
             for option, value in (("--data", data), ("--gpt2", gpt2)):
-                if value and kind not in steps.OPTIONS[option]:
+                if value and kind not in preparation.OPTIONS[option]:
                     raise InputError(f"{option} is not for {kind}; leave it out")
-            plan += steps.preparation(settings, kind, data, steps.given_gpt2(gpt2))
+            plan += preparation.of_corpus(settings, kind, data, preparation.gpt2_folder(gpt2))
         for name, folder in texts.items():
             if settings.dry_run or not (settings.home / settings.binary(name)).is_dir():
-                plan += steps.text_preparation(settings, name, folder, gpt2, planned)
+                plan += preparation.of_text(settings, name, folder, gpt2, planned)
         rows = {row["system"]: row for row in self.rows}
         for seed in self.seeds:
             for name, row in rows.items():
@@ -167,7 +164,7 @@ class Result:
 
     # ---- results -------------------------------------------------------------------------------------------------
     def cells(self, text):
-        """The file of all numbers on a text, from the folder of the corpus."""
+        """The file with all numbers on a text, relative to the folder of the corpus."""
         return f"results/cells/{self.name}-{text}{'-by-seed' if self.by_seed else ''}.json"
 
     def measured(self):
@@ -176,20 +173,20 @@ class Result:
         plan = [self.measurement(text) for text in self.texts]
         paper_file = HERE / "paper" / f"{self.name}.tsv"
         paper = ["--paper", paper_file] if paper_file.is_file() else []
-        words = python("examples.lm.length_table", home, self.folder / self.name)
-        words += ["--settings", f"{self.paper}-{self.size}"]
+        argv = python("examples.lm.length_table", home, self.folder / self.name)
+        argv += ["--settings", f"{self.paper}-{self.size}"]
         for row in self.rows:
             patterns = [self.scaled(row["pattern"]), row["pattern"].replace("@", "")]
-            words += ["--row", row["row"], row["system"], *patterns]
+            argv += ["--row", row["row"], row["system"], *patterns]
         for text in self.texts:
-            words += ["--cells", text, self.cells(text)]
-        words += ["--training-length", self.length, "--paper-training-length", PAPERS[self.paper].length]
-        commands = [Command([*words, "--seeds", *self.seeds, *paper, "--command", self.command])]
+            argv += ["--cells", text, self.cells(text)]
+        argv += ["--training-length", self.length, "--paper-training-length", PAPERS[self.paper].length]
+        commands = [Command([*argv, "--seeds", *self.seeds, *paper, "--command", self.command])]
         if self.measure not in ("pieces", "last-token"):
             paper = []
         for text in self.texts:
-            words = ["fairseq-posenc", "plot", self.cells(text), "--output", f"results/{self.name}-{text}", *paper]
-            commands.append(Command(words, home))
+            argv = ["fairseq-posenc", "plot", self.cells(text), "--output", f"results/{self.name}-{text}", *paper]
+            commands.append(Command(argv, home))
         inputs = tuple(settings.home / self.cells(text) for text in self.texts)
         return [*plan, Step(f"table of {self.name}", commands, inputs=inputs)]
 
@@ -200,16 +197,16 @@ class Result:
             commands = [self.perplexities(text, *group) for group in self.groups()]
         else:
             patterns = dict.fromkeys(self.scaled(row["pattern"]) for row in self.rows)
-            words = ["--lengths", ",".join(map(str, self.lengths)), "--patterns", ",".join(patterns)]
-            commands = [self.measure_command(self.measure, text, self.names, words)]
-        checkpoints = self.measuring.paths(self.paper, sorted(self.names), self.size)
-        made_of = [*checkpoints, self.settings.home / self.settings.binary(text) / "test.bin"]
+            argv = ["--lengths", ",".join(map(str, self.lengths)), "--patterns", ",".join(patterns)]
+            commands = [self.measure_command(self.measure, text, self.names, argv)]
+        checkpoints = self.measurements.checkpoints(self.paper, sorted(self.names), self.size)
+        files = [*checkpoints, self.settings.home / self.settings.binary(text) / "test.bin"]
         output = self.settings.home / self.cells(text)
-        inputs = (*(path.parent for path in checkpoints), made_of[-1].parent)
-        return Cells(title, commands, mark(self.folder / "steps", title), inputs, (output,), files=made_of)
+        inputs = (*(path.parent for path in checkpoints), files[-1].parent)
+        return Cells(title, commands, mark(self.folder / "steps", title), inputs, (output,), files=files)
 
     def groups(self):
-        """[(names, pattern, longest length or "-")] of the rows that share the last two; the baseline's first."""
+        """[(names, pattern, longest length or "-")]: one entry per pattern and limit, that of the baseline first."""
         groups = {}
         for row in sorted(self.rows, key=lambda row: row["system"] != self.baseline):
             key = (self.scaled(row["pattern"]), self.scaled(row["longest"]))
@@ -221,28 +218,29 @@ class Result:
 
     def perplexities(self, text, names, pattern, longest):
         lengths = [length for length in self.lengths if longest == "-" or length <= int(longest)]
-        words = ["--protocol", self.measure, "--lengths", ",".join(map(str, lengths)), "--patterns", pattern]
+        argv = ["--protocol", self.measure, "--lengths", ",".join(map(str, lengths)), "--patterns", pattern]
         if self.measure == "last-token":
-            words += ["--segments", self.settings.here.segments, *(["--segments-by-seed"] if self.by_seed else [])]
-        return self.measure_command("extrapolate", text, names, [*words, "--baseline", self.baseline])
+            argv += ["--segments", self.settings.scale_settings.segments]
+            argv += ["--segments-by-seed"] if self.by_seed else []
+        return self.measure_command("extrapolate", text, names, [*argv, "--baseline", self.baseline])
 
-    def measure_command(self, measure, text, names, words):
-        words = [*words, "--json", self.cells(text)]
-        return self.measuring.command(measure, text, self.paper, names, self.size, words, silent=True)
+    def measure_command(self, measure, text, names, argv):
+        argv = [*argv, "--json", self.cells(text)]
+        return self.measurements.command(measure, text, self.paper, names, self.size, argv, silent=True)
 
 
 class Cells(Step):
-    """A measurement whose file of numbers is made anew where checkpoints or texts have changed, else added to.
+    """A measurement that adds numbers to its file, or starts a new file if checkpoints or the text have changed.
 
-    FILE.sources keeps what the file was made of, systems included that are not asked for this time: a line for each, as
-    cksum prints it.
+    FILE.sources contains one line of cksum for each checkpoint and text that the numbers depend on, including those of
+    systems that are not measured this time.
 
     Args:
-        files: what the numbers are made of.
+        files: the checkpoints and the text of this measurement.
     """
 
-    def __init__(self, *arguments, files):
-        super().__init__(*arguments, made_of=self.sums)
+    def __init__(self, *args, files):
+        super().__init__(*args, fingerprint=self.sums)
         self.files = files
 
     def sums(self):
@@ -261,9 +259,7 @@ class Cells(Step):
         if not set(before) - set(others) <= set(lines) or not all(map(is_current, others)):
             file.unlink(missing_ok=True)
             others = []
-        partial = sources.with_name(sources.name + ".partial")
-        partial.write_text("".join(f"{line}\n" for line in [*lines, *others]), encoding="utf-8")
-        partial.replace(sources)
+        write_at_once(sources, "".join(f"{line}\n" for line in [*lines, *others]))
 
 
 def is_current(line):

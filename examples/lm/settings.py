@@ -1,11 +1,10 @@
-"""The settings of the xPos and Sandwich papers (ACL 2023), of fairseq's for WikiText-103, and of the smaller scales."""
+"""The settings of the xPos and Sandwich papers (ACL 2023), fairseq's for WikiText-103, and those of smaller scales."""
 
 import re
-import shlex
 from dataclasses import dataclass
 
 from examples.common.engine import ROOT
-from examples.common.variables import Places, choice, count, plain_name, variable
+from examples.common.variables import RecipeSettings, choice, count, plain_name, variable
 from fairseq_posenc.errors import InputError
 
 HERE = ROOT / "examples" / "lm"
@@ -15,14 +14,16 @@ OWN_CORPORA = ("stdlib", "wikitext-103", "wikitext-103-words")
 
 @dataclass(frozen=True)
 class Paper:
-    """How the models of a paper were trained.
+    """How the models of a paper were trained and evaluated.
 
     Args:
-        size: of its models.
-        length: of a training sample, in tokens.
-        samples: in an update; batch: samples that a GPU takes at a time.
-        training: options of the optimizer, the schedule and the length of training.
-        protocol, lengths: by which perplexity is measured, unless something else is asked for.
+        size: size of the models.
+        length: tokens per training sample.
+        samples: samples per update.
+        batch: samples that one GPU processes at a time.
+        training: options for the optimizer, the schedule and the length of the training.
+        protocol: default protocol of the perplexity.
+        lengths: default lengths of the perplexity, in tokens.
     """
 
     size: str
@@ -45,8 +46,7 @@ PAPERS = {
         "--clip-norm 2.0 --lr 3e-4 --lr-scheduler polynomial_decay --warmup-updates 20000 "
         "--total-num-update 50000 --max-update 50000",
     ),
-    # Chi et al. 2023, Table 7; betas, clipping and schedule from the configuration that KERPLE's authors, the same,
-    # published.
+    # Chi et al. 2023, Table 7; betas, clipping and schedule from the configuration that they published with KERPLE.
     "sandwich": Paper(
         size="base",
         length=512,
@@ -73,15 +73,20 @@ PAPER_SAVING = "--validate-interval-updates 5000 --save-interval-updates 5000"
 
 @dataclass(frozen=True)
 class Scale:
-    """One scale: its text, what is read of it, and, below that of the papers, how a tiny model is trained on it.
+    """One scale: its text, the amount of text to measure on, and, except for the papers' scale, a tiny model.
 
     Args:
-        corpus: unless CORPUS says it.
-        shorter: how many times shorter training samples are than the paper's.
-        held_out, long: characters of validation and of test text, and of a document that is long enough to be held out
-            (32 times the longest training length, at some four a subword); limit: of training text.
-        pieces: subwords that sentencepiece learns.
-        tokens: of the text in pieces; segments, texts, gradients: of the other measurements.
+        corpus: default of CORPUS.
+        shorter: the paper's length of training samples divided by that of this scale.
+        held_out: characters of validation text, and of test text.
+        long: documents of at least so many characters are held out first: 32 times the longest training length, with
+            about four characters per subword.
+        pieces: number of subwords that sentencepiece learns.
+        tokens: tokens for the perplexity of text in pieces.
+        segments: segments for the perplexity of last tokens.
+        texts: texts for the attention resolution.
+        gradients: segments for receptive fields.
+        limit: characters of training text; 0 for all.
         model, batch, training: options of fairseq-train.
     """
 
@@ -133,10 +138,15 @@ SCALES = {
 
 
 def batch_options(paper, processes, batch):
-    """Options of the batch at the paper's scale, the same for any number of processes.
+    """Options for the paper's number of samples per update, with any number of processes.
 
     Args:
-        batch: samples that a GPU takes at a time, fewer where an update has fewer for each of them.
+        paper: Paper.
+        processes: number of GPUs on all machines.
+        batch: samples that one GPU processes at a time; fewer if an update has fewer per GPU.
+
+    Raises:
+        InputError: the samples of an update cannot be divided evenly.
     """
     at_once = processes * batch
     if at_once > paper.samples:
@@ -146,29 +156,29 @@ def batch_options(paper, processes, batch):
             f"GPUS x NNODES = {processes} with BATCH={variable('BATCH', str(batch))} does not divide the "
             f"{paper.samples} samples of an update; change one"
         )
-    # Without --distributed-world-size fairseq would take every GPU that it sees.
-    words = f"--batch-size {batch} --update-freq {paper.samples // at_once} --distributed-world-size {processes}"
-    return shlex.split(words)
+    # Without --distributed-world-size, fairseq would use all visible GPUs.
+    options = f"--batch-size {batch} --update-freq {paper.samples // at_once} --distributed-world-size {processes}"
+    return options.split()
 
 
 def scaled(of, to, text):
-    """A text in which the numbers of tokens @N, meant for samples of ``of`` tokens, are for samples of ``to``."""
+    """``text`` with each @N, a length for training samples of ``of`` tokens, scaled to samples of ``to`` tokens."""
     return re.sub(r"@([0-9]+)", lambda found: str(max(1, (int(found[1]) * to + of // 2) // of)), text)
 
 
-class Settings(Places):
-    """Scale, corpus, text, places and seed, from the environment; ``corpus`` goes before CORPUS."""
+class Settings(RecipeSettings):
+    """Scale, corpus, text, folders and seed from the environment; ``corpus`` overrides CORPUS."""
 
     def __init__(self, corpus=None):
         super().__init__("lm")
-        self.here = SCALES[self.scale]
-        self.corpus = plain_name("CORPUS", corpus or variable("CORPUS", self.here.corpus))
+        self.scale_settings = SCALES[self.scale]
+        self.corpus = plain_name("CORPUS", corpus or variable("CORPUS", self.scale_settings.corpus))
         self.text = plain_name("TEXT", variable("TEXT", "test"))
-        self.seed = str(count("SEED", variable("SEED", "1")))
+
         self.home = self.work / self.scale / self.corpus
 
     def size(self, name):
-        """The name of a size that this scale has."""
+        """The name of a size. Raises InputError if this scale does not have it."""
         choice(name, SIZES, "size ")
         if self.scale != "paper" and name != "tiny":
             raise InputError(f"SCALE={self.scale} trains size tiny, but size is {name}; give tiny, or SCALE=paper")
@@ -179,10 +189,10 @@ class Settings(Places):
 
     def length(self, paper):
         """The length of the training samples of a paper at this scale, in tokens."""
-        return PAPERS[paper].length // self.here.shorter
+        return PAPERS[paper].length // self.scale_settings.shorter
 
     def scaled(self, paper, text):
-        """A text with numbers @N that the paper has, as it is at this scale."""
+        """``text`` with each @N, a length of the paper, scaled to this scale."""
         return scaled(PAPERS[paper].length, self.length(paper), text)
 
     def system(self, name, paper, size, seed):
@@ -190,7 +200,7 @@ class Settings(Places):
         return self.home / f"{paper}-{size}" / name / f"seed{count('SEEDS', seed)}"
 
     def binary(self, text="test"):
-        """The binary data of a text, from the folder of the corpus."""
+        """The folder of a text's binary data, relative to the folder of the corpus."""
         return "binary" if text == "test" else f"texts/{text}/binary"
 
     def preparation(self):
@@ -198,7 +208,7 @@ class Settings(Places):
         return [self.corpus] if self.corpus in OWN_CORPORA else ["documents", "--name", self.corpus, "--data", "DIR"]
 
     def check_binary(self):
-        """Raise InputError if the corpus has no binary data, unless nothing is run."""
+        """Raise InputError if the corpus has no binary data, unless DRY_RUN=1."""
         if not (self.dry_run or (self.home / "binary").is_dir()):
             raise InputError(
                 f"no data in {self.home}/binary; make it: SCALE={self.scale} WORK={self.work} {HERE}/prepare.sh "

@@ -1,4 +1,4 @@
-"""The tables of measured numbers in this folder's README."""
+"""The tables of measured numbers in the README of this folder."""
 
 import json
 from functools import partial
@@ -7,12 +7,12 @@ from pathlib import Path
 from examples.quickstart import report
 
 RESULTS = Path(__file__).resolve().parent / "results"
-#: What was measured beside other work.
+#: Columns that were measured while other work was running.
 DISTURBED = ("words/s", "minutes")
 
 
 def table(name, without=()):
-    """The table of a committed result, ``without`` some columns."""
+    """The table of a committed result, ``without`` the columns with these titles."""
     rows = report.cells(json.loads((RESULTS / f"{name}.json").read_text(encoding="utf-8")))
     return [[text for title, text in zip(rows[0], row) if title not in without] for row in rows]
 

@@ -1,4 +1,4 @@
-"""The results of a quickstart: scores by ``fairseq-posenc score``, numbers from fairseq's logs, one table."""
+"""The results of the quickstart: scores from ``fairseq-posenc score``, numbers from fairseq's logs, one table."""
 
 import hashlib
 
@@ -14,7 +14,7 @@ COLUMNS = ("system", "BLEU", "chrF++", "parameters", "words/s", "minutes", "p (B
 
 
 def log_summary(log):
-    """Parameters, epochs, target words per second (median of the epochs) and minutes from the log of a training run."""
+    """The summary of a training run, with ``best_epoch``, and with ``valid_losses`` per epoch."""
     found = training_summary(log)
     del found["best_update"]
     valid = records(log.read_text(encoding="utf-8", errors="replace"), "valid")
@@ -22,12 +22,13 @@ def log_summary(log):
     return {**found, "best_epoch": best["epoch"], "valid_losses": [loss for _, loss in found["valid_losses"]]}
 
 
-def collect(options, output, names, trainings, generations):
-    """The record that results.json holds; its paths are relative to the output folder.
+def collect(options, output, runs, generations):
+    """The content of results.json; its paths are relative to the output folder.
 
     Args:
-        options: of the command line; output: Path of its folder; names: of the systems, the baseline first.
-        trainings, generations: {name: words of its command}.
+        options: options of the command line, as a dictionary.
+        output: Path of the output folder.
+        runs, generations: {name: the command as a list of arguments}.
     """
     raw, scores = output / "raw", read_result(output / "scores.json", ("scores",), "a quickstart takes", "run again")
     significance = scores["significance"]
@@ -43,7 +44,7 @@ def collect(options, output, names, trainings, generations):
                 "p_bleu": p_values.get("bleu"),
                 "p_chrf++": p_values.get("chrf++"),
                 **log_summary(output / name / "training" / "train.log"),
-                "train_command": trainings[name],
+                "train_command": runs[name],
                 "generate_command": generations[name],
             }
         )
@@ -63,7 +64,7 @@ def collect(options, output, names, trainings, generations):
 
 
 def samples(raw, options, folders):
-    """A few test sentences, evenly spread, with every system's translation."""
+    """Some test sentences, evenly spread, with the translations of all systems."""
     texts = {
         "source": (raw / f"test.{options['source']}").read_text(encoding="utf-8").split("\n")[:-1],
         "reference": (raw / f"test.{options['target']}").read_text(encoding="utf-8").split("\n")[:-1],
@@ -77,7 +78,7 @@ def samples(raw, options, folders):
 
 
 def cells(record):
-    """The table as rows of text, its header first."""
+    """The table as rows of text, the header first."""
     rows = [COLUMNS]
     for system in record["systems"]:
         ps = [system["p_bleu"], system["p_chrf++"]]
@@ -97,7 +98,7 @@ def cells(record):
 
 
 def as_plain(record):
-    """The table for the terminal, with the signatures and what p means."""
+    """The table for the terminal, with signatures and notes."""
     lines = aligned(cells(record))
     lines += ["", *(f"{kind}: {signature}" for kind, signature in record["signatures"].items())]
     lines.append("words/s: target words per second of training, median of the epochs; minutes: of training")

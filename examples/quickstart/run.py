@@ -1,7 +1,7 @@
 """Train, translate and score a small model for each positional encoding; print one table.
 
-Text, tokens, training, translations and scores lie under --output. Run the same command again to continue what was
-interrupted: finished steps are skipped, and a changed option redoes what depends on it.
+All files go to --output. Run the same command again to resume: finished steps are skipped, and a changed option repeats
+the steps that depend on it.
 """
 
 import argparse
@@ -54,7 +54,7 @@ def parse(argv):
     parser.add_argument(
         "--url",
         default=multi30k.URL,
-        help="where Multi30k is downloaded from when --data is not given (default: %(default)s)",
+        help="where Multi30k is downloaded from without --data (default: %(default)s)",
     )
     parser.add_argument(
         "--encodings", metavar="NAMES", help="positional encodings, separated by commas (default: by corpus)"
@@ -62,19 +62,19 @@ def parse(argv):
     parser.add_argument("--seed", type=int, default=1, help="seed of the grammar and of training (default: 1)")
     parser.add_argument("--max-epoch", type=int, metavar="N", help="epochs of training (default: by corpus)")
     parser.add_argument(
-        "--output", metavar="DIR", help="folder for everything (default: work/quickstart-CORPUS-PAIR in the repository)"
+        "--output", metavar="DIR", help="folder for all files (default: work/quickstart-CORPUS-PAIR in the repository)"
     )
     parser.add_argument(
         "--jobs",
         type=int,
         metavar="N",
-        help="systems that train side by side, sharing the cores (default: one per core, 2 at most)",
+        help="systems that train in parallel and share the cores (default: one per core, at most 2)",
     )
     return parser.parse_args(argv)
 
 
 def checked(args):
-    """Fill in the defaults that depend on other options; raise InputError for what cannot work."""
+    """Set the defaults that depend on other options; raise InputError for options that cannot work."""
     if args.encodings is None:
         args.encodings = ENCODINGS[args.corpus]
     else:
@@ -93,7 +93,7 @@ def checked(args):
         if args.pair != "en-de":
             raise InputError(f"--corpus grammar has no {args.pair}, only en-de; give --corpus multi30k")
         if args.data is not None:
-            raise InputError(f"--data {args.data} is for --corpus multi30k; the grammar makes its own text")
+            raise InputError(f"--data {args.data} is for --corpus multi30k; the grammar generates its own text")
     args.source, args.target = args.pair.split("-")
     if args.data is not None:
         multi30k.check_folder(args.data, args.pair)
@@ -110,24 +110,24 @@ def plan(args, threads):
     """The steps from text to scores."""
     output, preset, pair = args.output, PRESETS[args.corpus], args.pair
     raw, prepared = output / "raw", output / "prepared"
-    way = Preparation(pair, raw, prepared, prepared / "binary", args.cores, preset.subwords)
+    preparation = Preparation(pair, raw, prepared, prepared / "binary", args.cores, preset.subwords)
     more = ["--seed", args.seed] if args.corpus == "grammar" else ["--url", args.url]
-    steps = [way.small_text(args.corpus, args.data, more), *way.steps()]
+    steps = [preparation.small_text(args.corpus, args.data, more), *preparation.steps()]
     environment = {"OMP_NUM_THREADS": str(threads)}
-    # The last of the defaults takes longest: begun first, it leaves no core idle at the end.
+    # The last default encoding takes longest. If it starts first, no core is idle at the end.
     for name in reversed(args.encodings):
-        steps.append(training(args, name, way.binary, environment))
-        steps.append(translation(args, name, way.binary, environment))
+        steps.append(training(args, name, preparation.binary, environment))
+        steps.append(translation(args, name, preparation.binary, environment))
     return [*steps, scoring(args)]
 
 
 def training(args, name, binary, environment):
-    """The training run of one system; paths are from the output folder."""
+    """The training run of one system, with paths relative to the output folder."""
     preset, home = PRESETS[args.corpus], Path(name) / "training"
     model = preset.model(f"transformer_{name.replace('-', '_')}")
     batch = ["--max-tokens", str(preset.max_tokens)]
     schedule = [*preset.schedule(args.max_epoch), "--seed", str(args.seed)]
-    words = train_command(
+    argv = train_command(
         ["fairseq-train"],
         binary.relative_to(args.output),
         args.pair,
@@ -137,14 +137,14 @@ def training(args, name, binary, environment):
         home / "checkpoints",
         ["--no-epoch-checkpoints"],
     )
-    words += ["--log-file", home / "train.log"]
+    argv += ["--log-file", home / "train.log"]
 
-    def made_of():
+    def fingerprint():
         data = cksum(*sorted(path for path in binary.iterdir() if path.suffix in (".bin", ".txt")))
         return f"{shown([*model, *batch, *schedule])}\n{data}"
 
     folder = args.output / home
-    return Training(name, folder, words, made_of, Processes(), (binary,), environment, args.output, anew=True)
+    return Training(name, folder, argv, fingerprint, Processes(), (binary,), environment, args.output, replace=True)
 
 
 def translation(args, name, binary, environment):
@@ -153,48 +153,46 @@ def translation(args, name, binary, environment):
     best, folder = checkpoints / "checkpoint_best.pt", args.output / name / "test"
     options = ["--gen-subset", "test", "--beam", str(BEAM), "--max-tokens", "8000", "--no-progress-bar"]
     paths = [path.relative_to(args.output) for path in (binary, best)]
-    words = generate_command(paths[0], args.pair, paths[1], options)
-    commands = [Command(["mkdir", "-p", folder]), Command(words, args.output, folder / "generate.log")]
+    argv = generate_command(paths[0], args.pair, paths[1], options)
+    commands = [Command(["mkdir", "-p", folder]), Command(argv, args.output, folder / "generate.log")]
     at, outputs = mark(folder / "steps", title), (folder / "generate.log",)
     return Step(title, commands, at, (checkpoints,), outputs, lambda: cksum(best), folder, environment)
 
 
 def scoring(args):
-    """The scores of all systems against the baseline, which is the first system if it is missing."""
+    """The step that scores the systems against the baseline, or against the first system if the baseline is missing."""
     logs = [args.output / name / "test" / "generate.log" for name in args.names]
     scores = args.output / "scores.json"
-    words = ["fairseq-posenc", "score", "--ref", args.output / "raw" / f"test.{args.target}", "--json", scores]
+    argv = ["fairseq-posenc", "score", "--ref", args.output / "raw" / f"test.{args.target}", "--json", scores]
     for name, log in zip(args.names, logs):
-        words += ["--hyp", log, "--names", name]
-    command = Command(words, messages=args.output / "score.log")
+        argv += ["--hyp", log, "--names", name]
+    command = Command(argv, messages=args.output / "score.log")
 
-    def made_of():
+    def fingerprint():
         return cksum(*logs)
 
-    return Step("scores", [command], mark(args.output / "steps", "scores"), tuple(logs), (scores,), made_of)
+    return Step("scores", [command], mark(args.output / "steps", "scores"), tuple(logs), (scores,), fingerprint)
 
 
 def run(args):
-    """All steps; returns nothing, prints the table."""
+    """Run all steps, write the results and print the table."""
     started = time.monotonic()
     jobs = min(args.jobs or min(args.cores, 2), len(args.encodings))
-    # Two processes that both want all cores are many times slower than two that share them.
+    # Two processes that both use all cores are many times slower than two that share them.
     steps = plan(args, max(1, args.cores // jobs))
     with Lock(args.output):
         perform(steps, "quickstart", jobs, quiet=True)
         kept = ("corpus", "pair", "source", "target", "seed", "encodings", "max_epoch", "jobs")
         options = {**{name: getattr(args, name) for name in kept}, "preset": asdict(PRESETS[args.corpus])}
         commands = {
-            step.folder.parent.name: [str(word) for word in step.words()]
-            for step in steps
-            if isinstance(step, Training)
+            step.folder.parent.name: [str(word) for word in step.argv()] for step in steps if isinstance(step, Training)
         }
         generations = {
-            step.outputs[0].parent.parent.name: [str(word) for word in step.commands[1].words]
+            step.outputs[0].parent.parent.name: [str(word) for word in step.commands[1].argv]
             for step in steps
             if step.title.startswith("translate")
         }
-        record = report.collect(options, args.output, args.names, commands, generations)
+        record = report.collect(options, args.output, commands, generations)
         record["seconds"] = round(time.monotonic() - started, 1)
         report.write(record, args.output)
     print(f"\n{report.as_plain(record)}\n\n{record['seconds'] / 60:.1f} minutes; all of it: {args.output}")

@@ -3,13 +3,13 @@
 #
 #   generate.sh NAME en-de|en-fr base|big
 #
-# NAME       of the system: its encoding, or the NAME that train.sh was given
-# SET=...    test (default), valid, or joined (made by joined.sh: sentences joined to long ones)
-# AVERAGE=N  checkpoints to average, the last of --save-interval-updates (default: 5)
-# SEED=N     of the run (default: 1)
+# NAME       name of the system: its encoding, or the NAME given to train.sh
+# SET=...    test (default), valid, or joined (sentences that joined.sh has joined into long ones)
+# AVERAGE=N  average the last N checkpoints of --save-interval-updates (default: 5)
+# SEED=N     seed of the run (default: 1)
 #
-# Leaves average.pt and generate.log (generate-SET.log) in the system's folder; the D- lines of the log are the
-# translations. Run it again: what is there is kept unless the training went on or an option has changed.
+# Writes average.pt and generate.log (generate-SET.log) to the system's folder; the D- lines of the log are the
+# translations. If you run it again, it repeats a step only if the checkpoints, the data or an option have changed.
 set -euo pipefail
 source "$(dirname "${BASH_SOURCE[0]}")/../common/recipe.sh"
 recipe wmt14 "$@"

@@ -1,4 +1,4 @@
-"""Print the number of subwords, end mark included, that a sentence may have for a checkpoint: a whole number."""
+"""Print how many subwords a sentence may have for a checkpoint, including the end-of-sentence symbol."""
 
 import argparse
 import logging
@@ -9,7 +9,7 @@ from fairseq_posenc.errors import InputError
 
 
 def longest_sentence(checkpoint, data):
-    """The smallest limit of the model and its task, source and target."""
+    """The smallest limit on the source and the target, in the model and in its task."""
     from fairseq import checkpoint_utils
     from fairseq.utils import import_user_module
 
@@ -21,7 +21,7 @@ def longest_sentence(checkpoint, data):
 def main(argv=None):
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("checkpoint", type=Path)
-    parser.add_argument("data", type=Path, help="folder with its dictionaries")
+    parser.add_argument("data", type=Path, help="folder with the dictionaries")
     args = parser.parse_args(argv)
     if not args.checkpoint.is_file():
         raise InputError(f"{args.checkpoint}: no such file; create it with generate.sh")

@@ -1,4 +1,4 @@
-"""The tables of measured numbers in this folder's README, and that of the costs in the main one."""
+"""The tables of measured numbers in the README of this folder, and the table of costs in docs/performance.md."""
 
 import json
 
@@ -32,7 +32,7 @@ def score(system, metric):
 
 
 def table1(pair):
-    """The systems of the paper's Table 1, beside its BLEU."""
+    """The systems of the paper's Table 1, next to the paper's BLEU."""
     rows = [["system", "BLEU", "chrF++", "parameters", "the paper's BLEU (WMT14)"]]
     for system in read(f"small/table1-{pair}")["pairs"][pair]["systems"]:
         paper, mark = system["paper"]["bleu"], system["paper"]["bleu_mark"]
@@ -57,7 +57,7 @@ def others():
     for system in record["pairs"]["en-de"]["systems"]:
         name = system["name"]
         if name not in known:
-            # Trained again beside other work, their speed says nothing.
+            # Systems that were trained again while other work was running have no valid speed.
             speed = "" if name in again else f"{system['words_per_second']:,}"
             rows.append([f"`{name}`", score(system, "bleu"), score(system, "chrf++"), speed])
     return rows

@@ -1,4 +1,4 @@
-"""From the name of a result, a line of results.tsv, to its steps."""
+"""Finds the steps of a result, which is a line of results.tsv, and runs them."""
 
 from examples.common.engine import Command, Step, cksum, mark, quoted, say
 from examples.common.translation import python
@@ -17,18 +17,23 @@ from examples.wmt14.settings import HERE, PAIRS, WORKLOADS, Settings
 from fairseq_posenc.errors import InputError
 
 
-def reproduce(words):
-    """Make a result, including its missing data, systems and numbers."""
+def reproduce(argv):
+    """Make a result, after the data, systems and translations that it needs and that do not exist yet."""
     known = {row["name"]: row for row in read_table(HERE / "results.tsv")}
-    if not words:
+    if not argv:
         raise InputError(f"give {', '.join(known)}; -h explains")
-    args = options(words[1:], ("--pairs", "--only", "--data", "--corpus"))
+    args = options(argv[1:], ("--pairs", "--only", "--task", "--data", "--corpus"))
     settings = Settings(args["--corpus"])
-    if words[0] not in known:
-        raise InputError(f"{words[0]} is not one of {', '.join(known)}")
-    result = Result(settings, known[words[0]], args)
+    if argv[0] not in known:
+        raise InputError(f"{argv[0]} is not one of {', '.join(known)}")
+    result = Result(settings, known[argv[0]], args)
     need("fairseq-train", "fairseq-generate", "fairseq-preprocess")
     check_encodings([row["encoding"] for row in result.rows])
+    if args["--task"]:
+        # Several runs may train and translate, one system each, but only one may write results.
+        with settings.results(result.folder, result.jobs, lock=False):
+            result.run(result.systems())
+        return
     with settings.results(result.folder, result.jobs):
         result.make()
 
@@ -37,7 +42,8 @@ class Result:
     """One result: its rows, pairs and seeds, and the steps to it.
 
     Args:
-        row: the line of results.tsv; args: options of the command line.
+        row: the line of results.tsv.
+        args: options of the command line.
     """
 
     def __init__(self, settings, row, args):
@@ -45,32 +51,26 @@ class Result:
         self.file = HERE / "rows" / f"{row['rows']}.tsv"
         self.paper = HERE / "paper" / f"{row['paper']}.tsv" if row["paper"] else None
         self.part, self.folder = row["set"] or settings.set, settings.home / "results"
-        if self.measure in WORKLOADS["paper"] and (args["--pairs"] or args["--data"]):
-            # One model, no text.
-            raise InputError(f"{self.name} needs no text; leave --pairs and --data out")
+        if self.measure in WORKLOADS["paper"] and (args["--pairs"] or args["--data"] or args["--task"]):
+            # It is measured on random tokens, without training.
+            raise InputError(f"{self.name} needs no text and no training; leave --pairs, --data and --task out")
         default = PAIRS[:1] if settings.scale == "smoke" else PAIRS
         self.pairs = (args["--pairs"] or ",".join(default)).split(",")
         for pair in self.pairs:
             settings.pair(pair)
         self.data = existing_folder("--data", args["--data"])
-        self.seeds = variable("SEEDS", settings.seed).split()
+        self.seeds = settings.seeds()
         if self.measure in ("grain", "lengths") and len(self.seeds) > 1:
             raise InputError(f"{self.name} uses one seed, but SEEDS={' '.join(self.seeds)}; give one")
-        for seed in self.seeds:
-            count("SEEDS", seed)
         self.jobs = count("JOBS", variable("JOBS", "1"))
-        self.rows = self.chosen(args["--only"])
+        self.rows = chosen_rows(read_table(self.file), "name", args["--only"], args["--task"], self.name, self.file)
         self.names = [row["name"] for row in self.rows]
-        # For the record of the result, without the places of this machine.
+        # For the record of the result, without folders of this machine.
         self.command = (
             f"SCALE={settings.scale} CORPUS={settings.corpus} SEEDS={quoted(' '.join(self.seeds))} JOBS={self.jobs} "
             f"examples/wmt14/reproduce.sh {self.name} --pairs {','.join(self.pairs)}"
             + (f" --only {args['--only']}" if args["--only"] else "")
         )
-
-    def chosen(self, only):
-        """The requested rows, or all rows."""
-        return chosen_rows(read_table(self.file), "name", only, f"is not a row of {self.file}")
 
     def make(self):
         {
@@ -86,7 +86,7 @@ class Result:
 
     # ---- data, systems -------------------------------------------------------------------------------------------
     def systems(self):
-        """The steps that prepare the data of the pairs where there are none, train and translate."""
+        """The steps that prepare the language pairs without data, and that train and translate."""
         settings, plan = self.settings, []
         for pair in self.pairs:
             if settings.dry_run or not (settings.pair(pair) / "binary").is_dir():
@@ -106,25 +106,25 @@ class Result:
 
     # ---- results -------------------------------------------------------------------------------------------------
     def make_table(self):
-        # Figure 3 is drawn from a table.
+        # Figure 3 is drawn from this table.
         name = f"{self.name}-table" if self.part == "valid" and not self.paper else self.name
         plan, scores = self.systems(), []
         for pair in self.pairs:
             for seed in self.seeds:
                 plan.append(self.score(name, pair, seed))
                 scores += plan[-1].outputs
-        words = python(
+        argv = python(
             "examples.wmt14.table", self.settings.home, self.folder / name, "--rows", self.file, "--pairs", *self.pairs
         )
-        words += ["--size", self.size, "--seeds", *self.seeds, "--set", self.part, "--only", *self.names]
-        words += ["--paper", self.paper] if self.paper else []
-        commands = [Command([*words, "--command", self.command])]
+        argv += ["--size", self.size, "--seeds", *self.seeds, "--set", self.part, "--only", *self.names]
+        argv += ["--paper", self.paper] if self.paper else []
+        commands = [Command([*argv, "--command", self.command])]
         if name != self.name:
             commands.append(self.drawing(f"results/{name}", f"results/{self.name}"))
         self.run([*plan, Step(f"table of {self.name}", commands, inputs=tuple(scores))])
 
     def score(self, name, pair, seed):
-        """The step that scores all systems of a pair and seed against each other."""
+        """The step that scores the systems of one pair and seed against the baseline."""
         stem = f"results/{name}-scores-{pair}-seed{seed}"
         command = steps.scoring(self.settings, pair, self.size, seed, self.part, self.names, f"{stem}.json")
         command.messages = self.settings.home / f"{stem}.log"
@@ -132,28 +132,28 @@ class Result:
         title = f"score {name} {pair} seed {seed}"
         output = self.settings.home / f"{stem}.json"
 
-        def made_of():
+        def fingerprint():
             return "".join(f" {cksum(file)}" for file in files)
 
-        return Step(title, [command], mark(self.folder / "steps", title), files, (output,), made_of)
+        return Step(title, [command], mark(self.folder / "steps", title), files, (output,), fingerprint)
 
     def drawing(self, result, picture, *more):
-        words = ["fairseq-posenc", "plot", f"{result}.json", "--output", picture, *more]
-        return Command(words, self.settings.home)
+        argv = ["fairseq-posenc", "plot", f"{result}.json", "--output", picture, *more]
+        return Command(argv, self.settings.home)
 
     def make_grain(self):
         plan = self.systems()
         for pair in self.pairs:
             stem, (seed,) = f"results/{self.name}-{pair}", self.seeds
-            words = ["fairseq-posenc", "grain", "--ref", f"{pair}/raw/test.{pair.split('-')[1]}"]
-            words += steps.hypotheses(self.settings, pair, self.size, seed, self.part, self.names)
-            commands = [Command([*words, "--json", f"{stem}.json"], self.settings.home), self.drawing(stem, stem)]
+            argv = ["fairseq-posenc", "grain", "--ref", f"{pair}/raw/test.{pair.split('-')[1]}"]
+            argv += steps.hypotheses(self.settings, pair, self.size, seed, self.part, self.names)
+            commands = [Command([*argv, "--json", f"{stem}.json"], self.settings.home), self.drawing(stem, stem)]
             inputs = tuple(self.translations(pair, seed, self.part))
             plan.append(Step(f"{self.name} of {pair}", commands, inputs=inputs))
         self.run(plan)
 
     def make_lengths(self):
-        """Long sentences for every system whose encoding has no limit below them."""
+        """Translate long sentences with every system whose encoding has no limit below their length."""
         settings, (seed,), plan = self.settings, self.seeds, self.systems()
         for pair in self.pairs:
             plan.append(steps.joining(settings, pair))
@@ -163,25 +163,25 @@ class Result:
             fitting = [name for name in self.names if self.fits(name, pair, seed)]
             plan = [steps.generation(settings, name, pair, self.size, seed, "joined")[1] for name in fitting]
             stem, (source, target) = f"results/{self.name}-{pair}", pair.split("-")
-            words = ["fairseq-posenc", "lengths", "--src", f"{pair}/joined/raw/test.{source}"]
-            words += ["--ref", f"{pair}/joined/raw/test.{target}"]
-            words += steps.hypotheses(settings, pair, self.size, seed, "joined", fitting)
-            words += ["--training-source", f"{pair}/raw/train.{source}", "--json", f"{stem}.json"]
+            argv = ["fairseq-posenc", "lengths", "--src", f"{pair}/joined/raw/test.{source}"]
+            argv += ["--ref", f"{pair}/joined/raw/test.{target}"]
+            argv += steps.hypotheses(settings, pair, self.size, seed, "joined", fitting)
+            argv += ["--training-source", f"{pair}/raw/train.{source}", "--json", f"{stem}.json"]
             inputs = tuple(step.outputs[0] for step in plan)
-            commands = [Command(words, settings.home), self.drawing(stem, stem)]
+            commands = [Command(argv, settings.home), self.drawing(stem, stem)]
             self.run([*plan, Step(f"{self.name} of {pair}", commands, inputs=inputs)])
 
     def limit(self, name, pair, seed):
-        """The step that records the maximum sentence length of a system."""
+        """The step that writes the limit of a system's sentence length to a file."""
         folder = self.settings.system(name, pair, self.size, seed)
         average, title = folder / "average.pt", f"limit of {name} {pair} seed {seed}"
-        words = python("examples.wmt14.limit", average, self.settings.pair(pair) / "binary")
-        command = Command(words, output=folder / "limit")
+        argv = python("examples.wmt14.limit", average, self.settings.pair(pair) / "binary")
+        command = Command(argv, output=folder / "limit")
         at = mark(folder / "steps", title)
         return Step(title, [command], at, (average,), (folder / "limit",), lambda: cksum(average), folder)
 
     def fits(self, name, pair, seed):
-        """Whether a system can translate the longest sentence; print a line if not."""
+        """Whether a system can translate the longest joined sentence; if not, print a line."""
         if self.settings.dry_run:
             return True
         limit = int((self.settings.system(name, pair, self.size, seed) / "limit").read_text())
@@ -194,10 +194,10 @@ class Result:
         return longest <= limit
 
     def make_cost(self):
-        """Time or memory of the encodings."""
-        words = ["fairseq-posenc", "bench", "--measure", self.measure]
-        words += ["--encodings", ",".join(row["encoding"] for row in self.rows)]
-        words += [*WORKLOADS[self.settings.scale][self.measure].split(), "--json", f"results/{self.name}.json"]
+        """Measure the time or the memory of the encodings."""
+        argv = ["fairseq-posenc", "bench", "--measure", self.measure]
+        argv += ["--encodings", ",".join(row["encoding"] for row in self.rows)]
+        argv += [*WORKLOADS[self.settings.scale][self.measure].split(), "--json", f"results/{self.name}.json"]
         stem, paper = f"results/{self.name}", ["--paper", self.paper] if self.paper else []
-        commands = [Command(words, self.settings.home), self.drawing(stem, stem, *paper)]
+        commands = [Command(argv, self.settings.home), self.drawing(stem, stem, *paper)]
         self.run([Step(self.name, commands)])

@@ -1,11 +1,11 @@
-"""The settings of the PosNet paper (Zhang et al., ACL 2023) and of the smaller scales, and the names of files."""
+"""The settings of the PosNet paper (Zhang et al., ACL 2023) and of smaller scales, and the names of files."""
 
 import shlex
 from dataclasses import replace
 
 from examples.common import translation
 from examples.common.engine import ROOT
-from examples.common.variables import Places, choice, count, variable
+from examples.common.variables import RecipeSettings, choice, count, variable
 from fairseq_posenc.errors import InputError
 
 HERE = ROOT / "examples" / "wmt14"
@@ -13,10 +13,10 @@ BASELINE = "sinusoidal"
 PAIRS = ("en-de", "en-fr")
 SIZES = ("base", "big")
 SETS = ("test", "valid", "joined")
-#: The corpora of a scale, the default first.
+#: {scale: its corpora, the default first}.
 CORPORA = {"paper": ("wmt14",), "small": ("multi30k", "newstest"), "smoke": ("grammar",)}
 
-#: Tokens of an update in batches of 4,096.
+#: Batches of 4,096 tokens per update.
 PAPER_BATCHES = 8
 PAPER_SUBWORDS = 40_000
 PAPER_TRAINING = (
@@ -29,7 +29,7 @@ SMOKE_SENTENCES = 1000
 SMOKE_TRAINING = (
     "--lr 5e-3 --warmup-updates 10 --clip-norm 1.0 --num-workers 0 --max-update 30 --save-interval-updates 6"
 )
-#: {(scale, size): model} below the paper's scale.
+#: {(scale, size): model} of the smaller scales.
 MODELS = {
     ("small", "base"): SMALL,
     ("small", "big"): replace(SMALL, layers=3, width=192, feed_forward=768),
@@ -37,8 +37,8 @@ MODELS = {
     ("smoke", "big"): translation.Small(500, 2, 48, 96, 2, 1024, SMOKE_TRAINING),
 }
 
-#: Options for measuring memory and time of encodings with ``fairseq-posenc bench``. Ten passes of the full
-#: batch by each of sixteen models would take a CPU half an hour.
+#: Options of ``fairseq-posenc bench`` for time and memory of encodings. The batch at small scale is smaller than
+#: the paper's, with which sixteen models would take half an hour on a CPU.
 WORKLOADS = {
     "paper": {"forward": "--device cuda --sentences 128", "memory": "--device cuda --sentences 128"},
     "small": {"forward": "--sentences 8 --rounds 5", "memory": ""},
@@ -49,7 +49,7 @@ WORKLOADS = {
 
 
 def model_options(scale, size, pair, architecture):
-    """Options of the model, as a list of words."""
+    """Options of the model, as a list of arguments."""
     if scale != "paper":
         return MODELS[scale, size].model(architecture)
     if size == "base":
@@ -59,26 +59,26 @@ def model_options(scale, size, pair, architecture):
 
 
 def batch_options(scale, size, processes):
-    """Options of the batch, the same for any number of processes."""
+    """Options for the same number of tokens per update with any number of processes."""
     if scale != "paper":
         processes.one(scale)
         return ["--max-tokens", str(MODELS[scale, size].max_tokens)]
     if PAPER_BATCHES % processes.number:
         raise InputError(f"GPUS x NNODES = {processes.number} does not divide the {PAPER_BATCHES} batches of an update")
     frequency = PAPER_BATCHES // processes.number
-    # Without --distributed-world-size fairseq would take every GPU that it sees.
+    # Without --distributed-world-size, fairseq would use all visible GPUs.
     return shlex.split(f"--max-tokens 4096 --update-freq {frequency} --distributed-world-size {processes.number}")
 
 
 def training_options(scale, size):
-    """Options of the optimizer, the schedule and the length of training."""
+    """Options for the optimizer, the schedule and the length of the training."""
     if scale == "paper":
         return shlex.split(PAPER_TRAINING)
     return MODELS[scale, size].schedule() + shlex.split(SMALL_SAVING if scale == "small" else "")
 
 
-class Settings(Places):
-    """Scale, corpus, places and seed, from the environment; ``corpus`` goes before CORPUS."""
+class Settings(RecipeSettings):
+    """Scale, corpus, folders, seed and set from the environment; ``corpus`` overrides CORPUS."""
 
     def __init__(self, corpus=None):
         super().__init__("wmt14")
@@ -88,12 +88,9 @@ class Settings(Places):
             raise InputError(
                 f"CORPUS={self.corpus} is not a corpus of SCALE={self.scale}; choose from {', '.join(corpora)}"
             )
-        # A corpus other than the scale's first has a folder of its own.
+        # Only the default corpus of a scale has the folder of this scale; others have folders of their own.
         self.home = self.work / (self.scale if self.corpus == corpora[0] else f"{self.scale}-{self.corpus}")
-        seed = variable("SEED", "1")
-        if not seed.isdecimal() or not int(seed):
-            raise InputError(f"SEED={seed} is not a whole number above 0")
-        self.seed = seed
+
         self.set = variable("SET", "test")
         if self.set not in SETS:
             raise InputError(f"SET={self.set} is not one of {', '.join(SETS)}")
@@ -111,7 +108,7 @@ class Settings(Places):
         return self.pair(pair) / size / name / f"seed{count('SEEDS', seed)}"
 
     def binary(self, pair):
-        """The binary data of a pair. Raises InputError if there are none, unless nothing is run."""
+        """The folder of a pair's binary data. Raises InputError if it does not exist, unless DRY_RUN=1."""
         binary = self.pair(pair) / "binary"
         if not (self.dry_run or binary.is_dir()):
             raise InputError(
@@ -121,11 +118,11 @@ class Settings(Places):
         return binary
 
     def translations(self, folder, part):
-        """The output of fairseq-generate for a set in the folder of a system."""
+        """The output of fairseq-generate for a set, in the folder of a system."""
         return folder / ("generate.log" if part == "test" else f"generate-{part}.log")
 
     def raw(self, pair, part, language):
-        """The raw text of a set in a language."""
+        """The raw text of a set in one language."""
         if part == "joined":
             return self.pair(pair) / "joined" / "raw" / f"test.{language}"
         return self.pair(pair) / "raw" / f"{part}.{language}"

@@ -1,60 +1,58 @@
-"""The steps of the translation recipe, each for one script that can be run by hand, and for reproduce.py."""
-
-import os
+"""The scripts of the translation recipe that run single steps; reproduce.py uses the same steps."""
 
 from examples.common.engine import Command, Step, cksum, mark, shown
 from examples.common.training import Processes, Training
 from examples.common.translation import Preparation, archives, generate_command, python, train_command
 from examples.common.variables import check_encodings, choice, count, existing_folder, need, options, variable, workers
-from examples.wmt14 import settings as of_paper
+from examples.wmt14 import settings as recipe
 from examples.wmt14.settings import BASELINE, SIZES, Settings
 from fairseq_posenc.errors import InputError
 
 
 # ---- prepare.sh --------------------------------------------------------------------------------------------------
-def prepare(words):
-    if not words:
+def prepare(argv):
+    if not argv:
         raise InputError("give en-de or en-fr; -h shows the options")
-    args = options(words[1:], ("--data", "--corpus", "--bpe", "--mirror"), several=("--mirror",))
+    args = options(argv[1:], ("--data", "--corpus", "--bpe", "--mirror"), several=("--mirror",))
     settings = Settings(args["--corpus"])
     bpe = choice(args["--bpe"] or "subword_nmt", ("subword_nmt", "sentencepiece"), "--bpe ")
-    settings.pair(words[0])
+    settings.pair(argv[0])
     data = existing_folder("--data", args["--data"])
     if args["--mirror"] and settings.scale != "paper":
         raise InputError("--mirror is for SCALE=paper; give --data")
     if args["--mirror"] and data:
         raise InputError("--mirror is for a download, --data for files on disk; give one of them")
     need("python", "fairseq-preprocess")
-    settings.run(preparation(settings, words[0], data, bpe, args["--mirror"]), "prepare.sh")
+    settings.run(preparation(settings, argv[0], data, bpe, args["--mirror"]), "prepare.sh")
 
 
 def preparation(settings, pair, data=None, bpe="subword_nmt", mirrors=()):
-    """The steps from the network, or from files in ``data``, to binary data."""
+    """The steps from downloads, or from files in ``data``, to binary data."""
     folder, scale = settings.pair(pair), settings.scale
     raw, prepared = folder / "raw", folder / "prepared"
-    subwords = of_paper.PAPER_SUBWORDS if scale == "paper" else of_paper.MODELS[scale, "base"].subwords
-    # Captions are short and well paired; they stay as they are.
+    subwords = recipe.PAPER_SUBWORDS if scale == "paper" else recipe.MODELS[scale, "base"].subwords
+    # Captions are not cleaned: they are short, and their lengths match.
     clean = settings.corpus != "multi30k"
-    way = Preparation(pair, raw, prepared, folder / "binary", workers(), subwords, bpe, clean)
+    plan = Preparation(pair, raw, prepared, folder / "binary", workers(), subwords, bpe, clean)
     steps = [Step("folder", [Command(["mkdir", "-p", prepared])])]
     if scale == "paper":
         store = data or settings.home / "archives"
-        words = python("examples.wmt14.corpus.download", pair, store, settings.home / "checksums.json")
-        steps.append(archives(words, data, mirrors, prepared))
+        argv = python("examples.wmt14.corpus.download", pair, store, settings.home / "checksums.json")
+        steps.append(archives(argv, data, mirrors, prepared))
         (files,) = steps[-1].outputs
-        words = python("examples.wmt14.corpus.extract", pair, store, raw)
-        text = way.text(words, (files,), lambda: files.read_text(encoding="utf-8"))
+        argv = python("examples.wmt14.corpus.extract", pair, store, raw)
+        text = plan.text(argv, (files,), lambda: files.read_text(encoding="utf-8"))
     else:
-        more = ["--most", of_paper.SMOKE_SENTENCES] if settings.corpus == "grammar" else []
-        text = way.small_text(settings.corpus, data, more)
-    return [*steps, text, *way.steps()]
+        more = ["--most", recipe.SMOKE_SENTENCES] if settings.corpus == "grammar" else []
+        text = plan.small_text(settings.corpus, data, more)
+    return [*steps, text, *plan.steps()]
 
 
 # ---- train.sh ----------------------------------------------------------------------------------------------------
-def train(words):
-    if len(words) < 3:
+def train(argv):
+    if len(argv) < 3:
         raise InputError("give ENCODING, en-de or en-fr, and base or big; -h explains")
-    encoding, pair, size, *extra = words
+    encoding, pair, size, *extra = argv
     settings = Settings()
     settings.pair(pair)
     choice(size, SIZES, "size ")
@@ -66,31 +64,31 @@ def train(words):
 
 
 def training(settings, name, encoding, pair, size, seed, extra=()):
-    """The training run of one system."""
+    """The training run of one system; ``extra``: further options of fairseq-train."""
     processes, scale = Processes(), settings.scale
     folder, binary = settings.system(name, pair, size, seed), settings.pair(pair) / "binary"
-    model = of_paper.model_options(scale, size, pair, f"transformer_{encoding.replace('-', '_')}")
-    batch = of_paper.batch_options(scale, size, processes)
-    schedule = [*of_paper.training_options(scale, size), "--seed", str(seed), *extra]
+    model = recipe.model_options(scale, size, pair, f"transformer_{encoding.replace('-', '_')}")
+    batch = recipe.batch_options(scale, size, processes)
+    schedule = [*recipe.training_options(scale, size), "--seed", str(seed), *extra]
     saving = ["--keep-interval-updates", "5", "--no-epoch-checkpoints"]
     launcher = processes.launcher()
     need(launcher[0])
-    words = train_command(launcher, binary, pair, model, batch, schedule, folder / "checkpoints", saving)
-    words += ["--log-file", folder / "train.log"]
+    argv = train_command(launcher, binary, pair, model, batch, schedule, folder / "checkpoints", saving)
+    argv += ["--log-file", folder / "train.log"]
 
-    def made_of():
+    def fingerprint():
         return f"{shown([*model, *schedule])}\n{cksum(*sorted(binary.glob('dict.*.txt')))}"
 
-    environment = {} if scale == "paper" else {"CUDA_VISIBLE_DEVICES": os.environ.get("CUDA_VISIBLE_DEVICES") or "0"}
+    environment = {} if scale == "paper" else {"CUDA_VISIBLE_DEVICES": variable("CUDA_VISIBLE_DEVICES", "0")}
     title = f"{name} {pair} {size} seed {seed}"
-    return Training(title, folder, words, made_of, processes, (binary,), environment)
+    return Training(title, folder, argv, fingerprint, processes, (binary,), environment)
 
 
 # ---- generate.sh -------------------------------------------------------------------------------------------------
-def generate(words):
-    if len(words) != 3:
+def generate(argv):
+    if len(argv) != 3:
         raise InputError("give NAME, en-de or en-fr, and base or big; -h explains")
-    name, pair, size = words
+    name, pair, size = argv
     settings = Settings()
     folder = settings.system(name, pair, size, settings.seed)
     count("AVERAGE", variable("AVERAGE", "5"))
@@ -108,14 +106,14 @@ def generate(words):
 
 
 def translated(settings, pair, part):
-    """The binary data of a set, and the name of the set there."""
+    """The folder of a set's binary data, and the name of the set there."""
     if part == "joined":
         return settings.pair(pair) / "joined" / "binary", "test"
     return settings.pair(pair) / "binary", part
 
 
 def generation(settings, name, pair, size, seed, part):
-    """The average of a system's last checkpoints, and its translations of a set."""
+    """The steps that average a system's last checkpoints and translate a set with the average."""
     data, folder = settings.pair(pair), settings.system(name, pair, size, seed)
     number = count("AVERAGE", variable("AVERAGE", "5"))
     checkpoints, average, output = folder / "checkpoints", folder / "average.pt", settings.translations(folder, part)
@@ -127,14 +125,14 @@ def generation(settings, name, pair, size, seed, part):
     def text_of():
         return f"{averaged()}, {cksum(*sorted(binary.glob(f'{subset}.*.bin')))}"
 
-    words = ["fairseq-posenc", "average", "--inputs", checkpoints, "--num-update-checkpoints", number]
-    words += ["--output", average]
+    argv = ["fairseq-posenc", "average", "--inputs", checkpoints, "--num-update-checkpoints", number]
+    argv += ["--output", average]
     title = f"average {name} {pair} seed {seed}"
-    averaging = [Command(words, messages=folder / "average.log")]
+    averaging = [Command(argv, messages=folder / "average.log")]
     steps = [Step(title, averaging, mark(folder / "steps", title), (checkpoints,), (average,), averaged, folder)]
 
     options = ["--gen-subset", subset, "--beam", "4", "--lenpen", "0.6"]
-    # fairseq's own limit is 200 words.
+    # fairseq's default limit is 200 tokens.
     options += ["--max-len-a", "2", "--max-len-b", "100"] if part == "joined" else []
     options += ["--max-tokens", "8000", *(["--fp16"] if settings.scale == "paper" else [])]
 
@@ -148,10 +146,10 @@ def generation(settings, name, pair, size, seed, part):
 
 
 # ---- score.sh ----------------------------------------------------------------------------------------------------
-def score(words):
-    if len(words) < 3:
+def score(argv):
+    if len(argv) < 3:
         raise InputError("give en-de or en-fr, base or big, and names of systems; -h explains")
-    pair, size, *names = words
+    pair, size, *names = argv
     settings = Settings()
     settings.system(names[0], pair, size, settings.seed)
     need("fairseq-posenc")
@@ -165,55 +163,55 @@ def score(words):
 
 
 def scoring(settings, pair, size, seed, part, names, json):
-    """The command that scores systems against the baseline, which is the first system if it is missing."""
+    """The command that scores systems against the baseline, or against the first system if the baseline is missing."""
     home = settings.home
-    words = ["fairseq-posenc", "score", "--ref", settings.raw(pair, part, pair.split("-")[1]).relative_to(home)]
-    # From the folder of the scale, so that the result's paths mean something elsewhere too.
-    return Command([*words, *hypotheses(settings, pair, size, seed, part, names), "--json", json], home)
+    argv = ["fairseq-posenc", "score", "--ref", settings.raw(pair, part, pair.split("-")[1]).relative_to(home)]
+    # With paths relative to the folder of the scale, which the result records.
+    return Command([*argv, *hypotheses(settings, pair, size, seed, part, names), "--json", json], home)
 
 
 def hypotheses(settings, pair, size, seed, part, names):
-    """The words --name NAME --hyp FILE of systems, the baseline first."""
-    words = []
+    """The options --names NAME --hyp FILE of all systems, the baseline first."""
+    argv = []
     for name in sorted(dict.fromkeys(names), key=lambda name: name != BASELINE):
         file = settings.translations(settings.system(name, pair, size, seed), part)
-        words += ["--names", name, "--hyp", file.relative_to(settings.home)]
-    return words
+        argv += ["--names", name, "--hyp", file.relative_to(settings.home)]
+    return argv
 
 
 # ---- joined.sh ---------------------------------------------------------------------------------------------------
-def joined(words):
-    if len(words) != 1:
+def joined(argv):
+    if len(argv) != 1:
         raise InputError("give en-de or en-fr; -h explains")
     settings = Settings()
-    settings.pair(words[0])
+    settings.pair(argv[0])
     need("python", "fairseq-preprocess")
-    settings.binary(words[0])
-    part = settings.pair(words[0]) / "prepared" / f"bpe.test.{words[0].split('-')[0]}"
+    settings.binary(argv[0])
+    part = settings.pair(argv[0]) / "prepared" / f"bpe.test.{argv[0].split('-')[0]}"
     if not (settings.dry_run or part.is_file()):
-        raise InputError(f"no subwords in {part}; run prepare.sh {words[0]} again")
-    settings.run([joining(settings, words[0])], "joined.sh")
+        raise InputError(f"no subwords in {part}; run prepare.sh {argv[0]} again")
+    settings.run([joining(settings, argv[0])], "joined.sh")
 
 
 def joining(settings, pair):
-    """The step that makes a test set of ever longer sentences."""
+    """The step that makes a test set of joined sentences."""
     data, (source, target) = settings.pair(pair), pair.split("-")
     folder = data / "joined"
     commands = [Command(["rm", "-rf", folder]), Command(["mkdir", "-p", folder / "raw"])]
     for language in (source, target):
         for text, out in (("raw/test", "raw/test"), ("prepared/bpe.test", "bpe.test")):
-            words = python("examples.wmt14.corpus.joined", data / f"{text}.{language}", folder / f"{out}.{language}")
-            commands.append(Command(words))
-    words = ["fairseq-preprocess", "--source-lang", source, "--target-lang", target]
-    words += ["--srcdict", data / "binary" / f"dict.{source}.txt", "--tgtdict", data / "binary" / f"dict.{target}.txt"]
-    words += ["--testpref", folder / "bpe.test", "--destdir", folder / "binary.partial"]
-    commands.append(Command(words, messages=folder / "preprocess.log"))
+            argv = python("examples.wmt14.corpus.joined", data / f"{text}.{language}", folder / f"{out}.{language}")
+            commands.append(Command(argv))
+    argv = ["fairseq-preprocess", "--source-lang", source, "--target-lang", target]
+    argv += ["--srcdict", data / "binary" / f"dict.{source}.txt", "--tgtdict", data / "binary" / f"dict.{target}.txt"]
+    argv += ["--testpref", folder / "bpe.test", "--destdir", folder / "binary.partial"]
+    commands.append(Command(argv, messages=folder / "preprocess.log"))
     commands.append(Command(["mv", folder / "binary.partial", folder / "binary"]))
 
-    def made_of():
+    def fingerprint():
         texts = [sorted(data.glob(f)) for f in ("binary/dict.*.txt", "raw/test.*", "prepared/bpe.test.*")]
         return cksum(*(path for paths in texts for path in paths))
 
     title = f"joined test sentences of {pair}"
     at = mark(data / "prepared" / "steps", title)
-    return Step(title, commands, at, (data / "binary",), (folder / "binary",), made_of, data / "prepared")
+    return Step(title, commands, at, (data / "binary",), (folder / "binary",), fingerprint, data / "prepared")

@@ -1,8 +1,8 @@
-"""One table of the systems of a row file: scores, sizes, speeds, significance, and the paper's figures beside them.
+"""Write a table of the systems in a row file: scores, parameters, speed, significance, and the paper's numbers.
 
-Reads what train.sh, generate.sh and score.sh left (scores: OUTPUT-scores-PAIR-seedN.json) and writes OUTPUT.json,
-OUTPUT.tsv and OUTPUT.md. With several seeds a figure is their mean; its mark (++ or + better, -- or - worse than the
-baseline by paired bootstrap) is that of the seed that shows least.
+Reads the results of train.sh, generate.sh and score.sh (OUTPUT-scores-PAIR-seedN.json), and writes OUTPUT.json,
+OUTPUT.tsv and OUTPUT.md. With several seeds, the table has means, and the mark of the least significant seed: ++ or +
+better, -- or - worse than the baseline by paired bootstrap.
 """
 
 from pathlib import Path
@@ -36,10 +36,10 @@ class Pair:
         target = name.split("-")[1]
         self.references = read_lines(self.folder / "raw" / f"{args.set}.{target}")
         tokens = moses.tokenizer(target)
-        # The tokens that the paper's BLEU counts; fairseq-generate's own T- lines have lost them to --tokenizer.
+        # The paper's BLEU is on tokens. The T- lines of fairseq-generate do not have them, because of --tokenizer.
         self.tokenized = tokenized_bleu_metric([tokens(line) for line in self.references])
         self.signatures = {"tokenized_bleu": tokenized_signature(self.tokenized)}
-        # Where the full test set is longer than sacreBLEU's: the sentences that sacreBLEU has.
+        # The indices of the sentences that sacreBLEU's test set has, if the full test set has more.
         self.official = None
         places = self.folder / "raw" / "test-sacrebleu.lines"
         if args.set == "test" and places.is_file():
@@ -49,14 +49,14 @@ class Pair:
                 self.official_bleu = metrics.bleu_metric([self.references[place] for place in places])
 
     def seed_scores(self, seed):
-        """(record by system, significance, baseline's record) of one seed, from score.sh."""
+        """The records of all systems, {name: record}, and the significance, from score.sh with one seed."""
         path = Path(f"{self.args.output}-scores-{self.name}-seed{seed}.json")
         scores = read_result(path, ("scores",), "a table takes", "run score.sh first")
         self.signatures.update({kind: scores["signatures"][kind] for kind in ("bleu", "chrf++")})
         return {row["name"]: row for row in scores["systems"]}, scores["significance"]
 
-    def one_training(self, name, seed):
-        """Scores of one trained system, and the summary of its training run."""
+    def one_run(self, name, seed):
+        """The scores of one system with one seed, and the summary of its training run."""
         rows, significance = self.seed_scores(seed)
         folder = self.folder / self.args.size / name / f"seed{seed}"
         log = folder / ("generate.log" if self.args.set == "test" else f"generate-{self.args.set}.log")
@@ -72,26 +72,32 @@ class Pair:
         return {**row, **trained(folder, seed, self.args.home, self.args.home.name)}
 
 
-def summary(name, trainings, baselines):
-    """Means and standard deviations over the seeds, and the marks. ``baselines``: the baseline's trainings."""
-    row = {"name": name, "parameters": trainings[0]["parameters"], "seeds": len(trainings)}
+def summary(name, runs, baselines):
+    """The record of one system: means and standard deviations over its training runs, and marks.
+
+    Args:
+        name: name of the system.
+        runs: its training runs, one per seed.
+        baselines: those of the baseline.
+    """
+    row = {"name": name, "parameters": runs[0]["parameters"], "seeds": len(runs)}
     for key in AVERAGED:
-        values = [training[key] for training in trainings if key in training]
+        values = [run[key] for run in runs if key in run]
         if values:
             row[key], row[f"{key}_deviation"] = mean_and_deviation(values)
     for metric in ("bleu", "chrf++"):
         signs = [
             mark(mine[metric] - theirs[metric], mine["p_values"][metric])
-            for mine, theirs in zip(trainings, baselines)
+            for mine, theirs in zip(runs, baselines)
             if mine["p_values"]
         ]
         row[f"{metric}_mark"] = weakest(signs)
-    row["trainings"] = trainings
+    row["trainings"] = runs
     return row
 
 
 def weakest(signs):
-    """The weakest mark over the seeds; empty if their directions differ or one seed has no mark."""
+    """The weakest mark of all seeds; empty if a seed has no mark, or if one seed is better and another one worse."""
     if not signs or len({sign[:1] for sign in signs}) > 1:
         return ""
     return min(signs, key=len)
@@ -104,14 +110,14 @@ def collect(args):
     pairs = {}
     for name in args.pairs:
         pair = Pair(name, args)
-        trainings = {row["name"]: [pair.one_training(row["name"], seed) for seed in args.seeds] for row in rows}
-        baseline = trainings[rows[0]["name"]][0]["baseline"]
+        runs = {row["name"]: [pair.one_run(row["name"], seed) for seed in args.seeds] for row in rows}
+        baseline = runs[rows[0]["name"]][0]["baseline"]
         systems = []
         for row in rows:
             paper = papers.get((row["name"], name))
             systems.append(
                 {
-                    **summary(row["name"], trainings[row["name"]], trainings[baseline or row["name"]]),
+                    **summary(row["name"], runs[row["name"]], runs[baseline or row["name"]]),
                     **{key: row[key] for key in row if key not in ("name",)},
                     "paper": {key: paper[key] for key in paper if key not in ("name", "pair")} if paper else None,
                 }

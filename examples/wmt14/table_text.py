@@ -1,9 +1,9 @@
-"""A table's record as text: for the terminal, as Markdown, and as TSV."""
+"""A table of translation systems: for the terminal, as Markdown, and as TSV."""
 
 from fairseq_posenc.results import result_tsv
 from fairseq_posenc.tables import aligned, bootstrap_marks, markdown, shown
 
-#: Title, key of a system's record, format. A column without a figure in any system is left out.
+#: (title, key in the record of a system, format). A column that is empty for all systems is left out.
 COLUMNS = (
     ("BLEU", "bleu", "{:.2f}"),
     ("chrF++", "chrf++", "{:.2f}"),
@@ -21,7 +21,7 @@ PAPER_COLUMNS = (
 
 
 def cells(pair):
-    """The table of one language pair as rows of text, the header first."""
+    """Rows of the table of one language pair as lists of text, the header first."""
     systems = pair["systems"]
     ours = [column for column in COLUMNS if any(column[1] in system for system in systems)]
     papers = [
@@ -44,20 +44,20 @@ def notes(record, pair):
     lines = [f"{kind}: {signature}" for kind, signature in pair["signatures"].items()]
     lines.append(f"{record['set']} set: {pair['sentences']:,} sentences; scale: {record['scale']}")
     if pair["official_sentences"]:
-        lines.append(f"sacreBLEU's sentences: the {pair['official_sentences']:,} of its test set wmt14")
+        lines.append(f"sacreBLEU's sentences: the {pair['official_sentences']:,} in its test set wmt14")
     seeds = ", ".join(map(str, record["seeds"]))
     lines.append(f"seeds: {seeds}" + ("; mean ± standard deviation" if len(record["seeds"]) > 1 else ""))
     if pair["baseline"]:
         marks = bootstrap_marks(pair["baseline"], record["levels"])
         lines.append(marks + (" for every seed" if len(record["seeds"]) > 1 else ""))
-    lines.append("words/s: target subwords of training; minutes: of training, without validation")
+    lines.append("words/s: target subwords per second of training; minutes: training time without validation")
     if any(system["paper"] for system in pair["systems"]):
-        lines.append("paper: figures of Zhang et al. (2023) on WMT14, with the paper's own BLEU (tokenised) and marks")
+        lines.append("paper: numbers of Zhang et al. (2023) on WMT14; BLEU is tokenised, the marks are theirs")
     return lines
 
 
 def as_plain(record):
-    """For the terminal: one aligned table a pair."""
+    """For the terminal: one aligned table per language pair."""
     parts = []
     for name, pair in record["pairs"].items():
         title = f"{record['table']}, {name}, {record['size']}"
@@ -74,7 +74,7 @@ def as_markdown(record):
 
 
 def as_tsv(record):
-    """One line a system and pair, figures unrounded; the paper's in columns of their own."""
+    """One line per system and pair, numbers not rounded; the paper's numbers have columns of their own."""
     return result_tsv(
         "table",
         [

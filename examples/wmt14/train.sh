@@ -1,17 +1,17 @@
 #!/usr/bin/env bash
-# Train one system; run it again to continue from its last checkpoint.
+# Train one system; run it again to resume from its last checkpoint.
 #
 #   train.sh ENCODING en-de|en-fr base|big [fairseq-train options]
 #
-# NAME=...   names the system where one encoding is trained with several options (default: the encoding's name)
-# SEED=N     of the run (default: 1)
-# GPUS=N     processes on this machine, one per GPU (default: 1). The paper's batch is kept: --update-freq becomes
-#            8 / (GPUS x NNODES)
-# NNODES=N   machines (default: 1); then run the same command on each, with NODE_RANK=0..N-1 and MASTER_ADDR=the first
-#            one's address; MASTER_PORT (default: 29500). $WORK must be the same folder on all. slurm/train.sh does it
-# QUIET=1    show one line for each validation instead of fairseq's log
+# NAME=...   name of the system, if one encoding is trained with several options (default: the encoding's name)
+# SEED=N     seed of the run (default: 1)
+# GPUS=N     processes on this machine, one per GPU (default: 1); --update-freq becomes 8 / (GPUS x NNODES), to keep the
+#            paper's batch
+# NNODES=N   number of machines (default: 1). Run the same command on each of them, with NODE_RANK=0..N-1, MASTER_ADDR
+#            (address of the first one), MASTER_PORT (default: 29500) and a shared folder $WORK; slurm/train.sh does this
+# QUIET=1    print one line per validation instead of fairseq's log
 #
-# Leaves $WORK/$SCALE/PAIR/SIZE/NAME/seedSEED/{checkpoints,train.log,command}.
+# Writes $WORK/$SCALE/PAIR/SIZE/NAME/seedSEED/{checkpoints,train.log,command}.
 set -euo pipefail
 source "$(dirname "${BASH_SOURCE[0]}")/../common/recipe.sh"
 recipe wmt14 "$@"

@@ -7,6 +7,7 @@ import os
 from pathlib import Path
 
 from fairseq_posenc.errors import InputError
+from fairseq_posenc.outputs import check_output
 
 
 def add_arguments(parser):
@@ -34,12 +35,7 @@ def add_arguments(parser):
 
 def run(args):
     output = Path(args.output)
-    if not output.absolute().parent.is_dir():
-        raise InputError(f"--output {output}: the folder {output.absolute().parent} does not exist; make it first")
-    if len(os.fsencode(f"{output.name}.partial")) > 255:
-        raise InputError(f"--output {output}: the name is longer than the 255 bytes of a file name; shorten it")
-    if output.exists() and not output.is_file():
-        raise InputError(f"--output {output} is not a regular file; choose another name")
+    check_output(f"--output {output}", output, f"{output.name}.partial")
     by_number = args.num_epoch_checkpoints is not None or args.num_update_checkpoints is not None
     if by_number and not (len(args.inputs) == 1 and Path(args.inputs[0]).is_dir()):
         raise InputError(f"--inputs {' '.join(args.inputs)}: --num-*-checkpoints takes one folder; name the --save-dir")

@@ -37,7 +37,7 @@ def draw(results):
 
     def one_panel(panel, pair, rows):
         scores_by_dim(panel, rows, style)
-        panel.set_xlabel("kernel dimension $d_p$")
+        panel.set_xlabel("kernel dimension")
         panel.set_ylabel(f"BLEU, {pair}")
 
     fill(axes, results, "pair", pairs, one_panel)

@@ -4,11 +4,11 @@ import os
 from pathlib import Path
 
 from fairseq_posenc.errors import InputError
+from fairseq_posenc.outputs import check_output
 from fairseq_posenc.plots.style import save_image
 from fairseq_posenc.results import result_tsv
 
 FORMS = ("tsv", "png", "pdf")
-LONGEST_NAME = 255
 
 
 def outputs(stem):
@@ -16,26 +16,13 @@ def outputs(stem):
     return [Path(f"{stem}.{form}") for form in FORMS]
 
 
-def check_name(option, name):
-    """Raise InputError if no file can have this name."""
-    if len(os.fsencode(name)) > LONGEST_NAME:
-        raise InputError(f"{option}: the name is longer than the {LONGEST_NAME} bytes of a file name; shorten it")
-
-
 def check_stem(stem, inputs=()):
     """Raise InputError if the figure could not be written, or would overwrite one of the inputs."""
-    folder = Path(f"{stem}.png").resolve().parent
-    check_name(f"--output {stem}", f"{Path(stem).name}.png.partial")
-    if not folder.is_dir():
-        raise InputError(f"--output {stem}: the folder {folder} does not exist; make it first")
-    if not os.access(folder, os.W_OK):
-        raise InputError(f"--output {stem}: the folder {folder} is not writable; choose another")
     used = {Path(path).resolve() for path in inputs}
     for path in outputs(stem):
         if path.resolve() in used:
             raise InputError(f"--output {stem} would overwrite the input {path}; choose another name")
-        if path.is_dir():
-            raise InputError(f"--output {stem}: {path} is a folder; choose another name")
+        check_output(f"--output {stem}", path, f"{path.name}.partial")
 
 
 def save_figure(stem, figure, kind, rows):

@@ -19,6 +19,7 @@ from fairseq_posenc.analysis.receptive_field import (
 from fairseq_posenc.attention.patterns import attention_pattern
 from fairseq_posenc.cli import main
 from tests.support.attention_scores import PATTERNS, naive_scores
+from tests.support.language_models import with_models
 
 ADAPTIVE = [
     *("--adaptive-softmax-cutoff", "6,10", "--adaptive-softmax-factor", 2, "--criterion", "adaptive_loss"),
@@ -204,12 +205,7 @@ def test_fits_of_sandwich_are_those_of_the_paper(tmp_path):
     ],
 )
 def test_mistakes_end_in_one_line(words, message, lm_checkpoint, lm_data, tmp_path, capsys):
-    real = {
-        "DATA": lambda: str(lm_data),
-        "alibi": lambda: lm_checkpoint("alibi"),
-        "learned": lambda: lm_checkpoint("learned"),
-    }
-    words = [real[word]() if word in real else word for word in words]
+    words = with_models(words, lm_data, lm_checkpoint)
     status = main(["receptive-field", *words, "--json", str(tmp_path / "out.json")])
     error = capsys.readouterr().err
     if message is None:  # 100 segments, the default, are not too many

@@ -11,6 +11,7 @@ from fairseq_posenc.analysis.language_model import load_model, read_text
 from fairseq_posenc.analysis.resolution import closed_form, expected_scores, piece_starts, resolution
 from fairseq_posenc.cli import main
 from tests.support.attention_scores import PATTERNS, naive_scores
+from tests.support.language_models import with_models
 
 
 def slow_resolution(s):
@@ -144,12 +145,7 @@ def test_pieces_are_spread_over_the_text():
     ],
 )
 def test_mistakes_end_in_one_line(words, message, lm_checkpoint, lm_data, tmp_path, capsys):
-    real = {
-        "DATA": lambda: str(lm_data),
-        "alibi": lambda: lm_checkpoint("alibi"),
-        "learned": lambda: lm_checkpoint("learned"),
-    }
-    words = [real[word]() if word in real else word for word in words]
+    words = with_models(words, lm_data, lm_checkpoint)
     assert main(["resolution", *words, "--json", str(tmp_path / "out.json")]) == 2
     error = capsys.readouterr().err
     assert message in error and error.count("\n") == 1 and not (tmp_path / "out.json").exists()

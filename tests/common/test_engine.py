@@ -16,13 +16,13 @@ from examples.common.training import has_ended, restore
 from fairseq_posenc.errors import InputError
 
 
-def step(folder, name, *words, reads=(), made_of=None, output=None):
+def step(folder, name, *words, reads=(), fingerprint=None, output=None):
     """A step that appends its name to the file ``done`` and writes a file of its name."""
     script = 'echo "$1" >> done; echo "$*" > "$1"'
     output = {"output": folder / output} if output else {}
     commands = [Command(["sh", "-c", script, "sh", name, *words], folder), *([Command(["true"], **output)])]
     inputs = tuple(folder / other for other in reads)
-    return Step(name, commands, folder / "steps" / name, inputs, (folder / name,), made_of)
+    return Step(name, commands, folder / "steps" / name, inputs, (folder / name,), fingerprint)
 
 
 def done(folder):
@@ -35,7 +35,8 @@ def done(folder):
 
 def test_a_step_is_done_again_only_when_it_or_a_step_before_has_changed(tmp_path):
     def chain(word="x", text="1"):
-        return [step(tmp_path, "a", word), step(tmp_path, "b", reads=["a"], made_of=lambda: text), step(tmp_path, "c")]
+        second = step(tmp_path, "b", reads=["a"], fingerprint=lambda: text)
+        return [step(tmp_path, "a", word), second, step(tmp_path, "c")]
 
     for arguments, expected in [((), ["a", "b", "c"]), ((), []), (("y",), ["a", "b"]), (("y", "2"), ["b"])]:
         engine.perform(chain(*arguments), "test")

@@ -19,23 +19,23 @@ documents = pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: str(
 
 
 def printed_commands(document):
-    """The commands in the indented blocks of a document, as lists of words, without variables in front."""
+    """The commands in the indented blocks of a document, as argument lists, without variables in front."""
     text = document.read_text(encoding="utf-8").replace("\\\n", " ")
     for line in re.findall(r"^ {4}(\S.*)", text, re.MULTILINE):
         try:
-            words = shlex.split(line, comments=True)
+            argv = shlex.split(line, comments=True)
         except ValueError:  # code of another language
             continue
-        while words and re.fullmatch(r"[A-Z_]+=.*", words[0]):
-            del words[0]
-        if words and "..." not in words:
-            yield words
+        while argv and re.fullmatch(r"[A-Z_]+=.*", argv[0]):
+            del argv[0]
+        if argv and "..." not in argv:
+            yield argv
 
 
 def printed_training(document):
     """The one complete training command of a recipe's README."""
-    (words,) = [words for words in printed_commands(document) if words[0] == "fairseq-train"]
-    return words
+    (argv,) = [argv for argv in printed_commands(document) if argv[0] == "fairseq-train"]
+    return argv
 
 
 def test_readme_is_short():
@@ -58,15 +58,15 @@ def test_links_lead_somewhere(document):
 def test_commands_are_ones_that_their_parsers_take(document):
     from fairseq_posenc.cli import COMMANDS
 
-    for words in printed_commands(document):
-        if words[0] in ("fairseq-train", "fairseq-generate", "fairseq-preprocess"):
-            assert parse(words)
-        elif words[0] == "fairseq-posenc":
+    for argv in printed_commands(document):
+        if argv[0] in ("fairseq-train", "fairseq-generate", "fairseq-preprocess"):
+            assert parse(argv)
+        elif argv[0] == "fairseq-posenc":
             parser = argparse.ArgumentParser()
-            importlib.import_module(COMMANDS[words[1]][0]).add_arguments(parser)
-            assert parser.parse_args(words[2:])
-        elif words[0].endswith(".sh"):
-            assert (ROOT / words[0]).is_file()
+            importlib.import_module(COMMANDS[argv[1]][0]).add_arguments(parser)
+            assert parser.parse_args(argv[2:])
+        elif argv[0].endswith(".sh"):
+            assert (ROOT / argv[0]).is_file()
 
 
 @pytest.mark.parametrize(
@@ -74,8 +74,8 @@ def test_commands_are_ones_that_their_parsers_take(document):
 )
 def test_the_training_command_is_that_of_the_recipe(recipe, system):
     run = run_script(recipe / "train.sh", *system, DRY_RUN=1, SCALE="paper")
-    (words,) = [words for words in commands(run.stdout) if words[0] == "fairseq-train"]
-    assert printed_training(recipe / "README.md") == [word.replace(f"{ROOT}/", "") for word in words]
+    (argv,) = [argv for argv in commands(run.stdout) if argv[0] == "fairseq-train"]
+    assert printed_training(recipe / "README.md") == [argument.replace(f"{ROOT}/", "") for argument in argv]
 
 
 def test_the_training_command_is_that_of_the_quickstart():
@@ -83,8 +83,8 @@ def test_the_training_command_is_that_of_the_quickstart():
     from examples.quickstart.run import checked, parse, plan
 
     trainings = [step for step in plan(checked(parse([])), threads=1) if isinstance(step, Training)]
-    (words,) = [step.words() for step in trainings if step.folder.parent.name == "posnet-embed"]
-    assert printed_training(ROOT / "examples/quickstart/README.md") == [str(word) for word in words]
+    (argv,) = [step.argv() for step in trainings if step.folder.parent.name == "posnet-embed"]
+    assert printed_training(ROOT / "examples/quickstart/README.md") == [str(argument) for argument in argv]
 
 
 def table(document, heading):

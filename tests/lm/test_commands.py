@@ -63,8 +63,8 @@ def test_a_name_is_one_training_in_all_rows_of_a_paper():
     seen = {}
     for result in RESULTS.values():
         for row in rows(LM, result["rows"]) if result["rows"] != "-" else ():
-            made_of = seen.setdefault((result["paper"], row["system"]), (row["encoding"], row["options"]))
-            assert made_of == (row["encoding"], row["options"]), row
+            fingerprint = seen.setdefault((result["paper"], row["system"]), (row["encoding"], row["options"]))
+            assert fingerprint == (row["encoding"], row["options"]), row
 
 
 @pytest.mark.parametrize("what", [*PAPERS, "all"])
@@ -216,7 +216,7 @@ BAD = [
     ("analyse.sh", (), {}, "give resolution or receptive-field"),
     ("reproduce.sh", (), {}, "give the name of a table or figure"),
     ("reproduce.sh", ("lex-table1",), {}, "lex-table1 is not one of lex-figure1, lex-figure2"),
-    ("reproduce.sh", ("lex-table2", "--only", "t5"), {}, "--only t5 is no system of lex-table2"),
+    ("reproduce.sh", ("lex-table2", "--only", "t5"), {}, "--only t5 is not a system of lex-table2; "),
     ("reproduce.sh", ("lex-table2", "--onlly", "t5"), {}, "option --onlly is not one of"),
     ("reproduce.sh", ("lex-table2", "--text", "pg22"), {}, "give NAME=DIR with a folder"),
     ("reproduce.sh", ("lex-table2", "--text", "test=."), {}, "--text test is reserved"),

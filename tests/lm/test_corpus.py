@@ -157,7 +157,7 @@ def test_gpt2_subwords_where_their_files_are_given(tmp_path):
     assert document_subwords.decoder(tmp_path / "model")(line) == "the\n" + ODD
     (tmp_path / "gpt2" / "vocab.bpe").unlink()
     with pytest.raises(InputError, match="lacks vocab.bpe"):
-        document_subwords.take_gpt2(tmp_path / "gpt2", tmp_path / "model", tmp_path / "dict.txt")
+        document_subwords.copy_gpt2(tmp_path / "gpt2", tmp_path / "model", tmp_path / "dict.txt")
 
 
 def test_articles_of_wikitext_are_documents(tmp_path):

@@ -408,7 +408,7 @@ def test_bad_results_end_in_one_line(results, capsys, name, content, message):
         (["cost.json", "cost.json", "--output", "x"], "cost.json is given twice"),
         (["cost.json", "--output", "x" * 250], "the name is longer than the 255 bytes of a file name"),
         (["missing.json", "--output", "x"], "cannot read missing.json"),
-        (["cost.json", "--output", "folder"], "folder.png is a folder"),
+        (["cost.json", "--output", "folder"], "folder.png is not a regular file"),
     ],
 )
 def test_mistakes_end_in_one_line(results, capsys, words, message):
@@ -424,3 +424,10 @@ def test_a_name_with_dollar_signs(results):
     (results / "names.tsv").write_text(ENCODING.format("encoder", "bias").replace("alibi", "$x_{$"))
     assert main(["plot", "names.tsv", "--output", "names2"]) == 0
     assert (results / "names2.png").stat().st_size > 1000
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_labels_are_no_formulas(results, kind):
+    """The style draws dollar signs as they are."""
+    for panel in draw(kind).axes:
+        assert "$" not in panel.get_xlabel() + panel.get_ylabel() + panel.get_title()

@@ -98,7 +98,10 @@ def test_json_through_a_link_and_file_mode(tmp_path):
     assert link.is_symlink() and json.loads(target.read_text()) == {"a": 1}
 
 
-@pytest.mark.parametrize("name, message", [("", "not a regular file"), ("nowhere/result.json", "does not exist")])
+@pytest.mark.parametrize(
+    "name, message",
+    [("", "not a regular file"), ("nowhere/result.json", "does not exist"), ("x" * 250, "longer than the 255 bytes")],
+)
 def test_impossible_targets(tmp_path, name, message):
     with pytest.raises(InputError, match=message):
         provenance.check_json_target(tmp_path / name)

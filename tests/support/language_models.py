@@ -1,6 +1,7 @@
 """Small language models and texts as fairseq's commands write them, with weights that make every token matter."""
 
 import random
+from functools import partial
 
 import torch
 from fairseq import models, options
@@ -73,3 +74,9 @@ def change(path, target, **parameters):
         function(state["model"][name])
     torch.save(state, target)
     return str(target)
+
+
+def with_models(argv, lm_data, lm_checkpoint):
+    """Arguments of a command, with the folder of data for DATA and a small model's checkpoint for its encoding."""
+    real = {"DATA": lambda: str(lm_data), **{name: partial(lm_checkpoint, name) for name in ("alibi", "learned")}}
+    return [real[argument]() if argument in real else argument for argument in argv]

@@ -120,7 +120,7 @@ BAD_TRAINING = [
     (("none", "en-de", "base"), {"GPUS": "2", "SCALE": "small"}, "SCALE=small trains in one process"),
     (("none", "en-de", "base"), {"NNODES": "2"}, "NNODES=2 needs MASTER_ADDR"),
     (("none", "en-de", "base"), {"NNODES": "2", "MASTER_ADDR": "a", "NODE_RANK": "2"}, "NODE_RANK=2 is not below"),
-    (("none", "en-de", "base"), {"SEED": "x"}, "SEED=x is not a whole number above 0"),
+    (("none", "en-de", "base"), {"SEED": "x"}, "SEED x is not a whole number above 0"),
     (("none", "en-de", "base"), {"VENV": "/nowhere", "PATH": "/usr/bin:/bin"}, "run scripts/setup.sh"),
 ]
 
@@ -141,7 +141,8 @@ def test_training_refuses_before_it_starts(arguments, variables, message, wmt14_
         ("reproduce.sh", ("table4",), {}, "table4 is not one of table1"),
         ("reproduce.sh", ("table1", "--pairs", "en-ru"), {}, "language pair en-ru"),
         ("reproduce.sh", ("table1", "--pair", "en-de"), {}, "option --pair is not one of"),
-        ("reproduce.sh", ("table1", "--only", "rope"), {}, "--only rope is not a row of"),
+        ("reproduce.sh", ("table1", "--only", "rope"), {}, "--only rope is not a system of table1; "),
+        ("reproduce.sh", ("table1", "--only", "shaw", "--task", "1"), {}, "give one of them"),
         ("reproduce.sh", ("table1",), {"SEEDS": "1 two"}, "SEEDS two is not a whole number"),
         ("reproduce.sh", ("figure4",), {"SEEDS": "1 2"}, "figure4 uses one seed"),
         ("reproduce.sh", ("table3", "--pairs", "en-de"), {}, "table3 needs no text"),

@@ -1,7 +1,7 @@
-"""A small English-German parallel corpus from a grammar, in which the order of the words decides the translation.
+"""Write a small English-German parallel corpus from a grammar in which word order decides the translation.
 
 ``python -m examples.common.grammar.corpus --seed 1 --output DIR`` writes train, valid and test, each as .en and .de,
-one raw sentence per line. The same seed gives the same bytes. examples/quickstart/README.md says what the grammar has.
+with one sentence per line. The same seed gives the same bytes. examples/quickstart/README.md describes the corpus.
 """
 
 import argparse
@@ -17,10 +17,10 @@ TWIN_SHARE = 0.4
 
 
 def corpus(seed, sizes=None):
-    """{split: [(English, German), ...]}, the held-out splits more than one word away from all training sources.
+    """{split: [(English, German), ...]}. Held-out sources differ from all training sources in at least two words.
 
-    A sentence and its twin (the same English words in another order) stay in one split. No English and no German
-    sentence is in two splits. ``sizes`` is {split: number of pairs} with "train" first.
+    A sentence and its twin (the same English words in another order) are in the same split. No English and no German
+    sentence is in two splits. ``sizes`` is {split: number of pairs}, with "train" first.
     """
     sampler = Sampler(random.Random(seed))
     splits, sources, targets, near = {}, set(), set(), set()
@@ -43,7 +43,7 @@ def corpus(seed, sizes=None):
 
 
 def sentence_family(sampler):
-    """One or two pairs: a sentence and, if it has one and the dice say so, its twin."""
+    """One or two pairs: a sentence and, if it has twins, one of them with probability TWIN_SHARE."""
     while True:
         tree = sampler.sentence()
         if ambiguous(tree):
@@ -58,7 +58,7 @@ def sentence_family(sampler):
 
 
 def masked(sentence):
-    """The sentence with each word in turn left open: two sentences share one of these if one word differs."""
+    """The sentence with each word in turn replaced by None. Sentences that differ in one word share one of these."""
     words = sentence.lower().rstrip(".?").split()
     return {(*words[:index], None, *words[index + 1 :]) for index in range(len(words))}
 
@@ -76,8 +76,8 @@ def write(splits, directory):
 def main(argv=None):
     """Command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--seed", type=int, default=1, help="seed of the random choices (default 1)")
-    parser.add_argument("--output", required=True, metavar="DIR", help="directory for the six files")
+    parser.add_argument("--seed", type=int, default=1, help="random seed (default: 1)")
+    parser.add_argument("--output", required=True, metavar="DIR", help="folder for the six files")
     args = parser.parse_args(argv)
     write(corpus(args.seed), args.output)
 

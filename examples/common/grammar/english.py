@@ -1,4 +1,4 @@
-"""English sentences from the trees of ``syntax``: subject, verb, objects; do-support; stranded prepositions."""
+"""Writes the trees of ``syntax`` as English sentences, with do-support and stranded prepositions."""
 
 from examples.common.grammar.syntax import (
     Compound,
@@ -50,7 +50,7 @@ def subordinate(tree):
 
 
 def clause(tree):
-    """The words of a declarative clause: English has one order for main and subordinate clauses."""
+    """The words of a declarative clause; their order is the same in main and subordinate clauses."""
     opening = getattr(tree, tree.front).split() if tree.front else []
     operator, rest = verb_group(tree, support=tree.negated)
     words = [*opening, *nominal(tree.subject), operator, *after_operator(tree, rest)]
@@ -72,7 +72,7 @@ def after_operator(tree, rest):
 
 
 def arguments(tree):
-    """The objects: "gives the boy the apple" (double) or "gives the apple to the boy"; "by" phrase of a passive."""
+    """The objects, as in "gives the boy the apple" or "gives the apple to the boy", or the "by" phrase of a passive."""
     if tree.than:
         return ["than", *nominal(tree.than, "object")]
     if tree.passive:
@@ -87,7 +87,7 @@ def arguments(tree):
 
 
 def verb_group(tree, support):
-    """(auxiliary, other verb words); without ``support`` a simple tense has the auxiliary ""."""
+    """(auxiliary, other words of the verb). The auxiliary of a simple tense is "do" with ``support``, otherwise ""."""
     agreement = tree.subject.agreement
     third = agreement == "third singular"
     tense = tree.tense
@@ -102,14 +102,9 @@ def verb_group(tree, support):
     if tense in MODALS:
         return tense, [verb.english]
     if tense == "want":
-        return (
-            (("does" if third else "do"), ["want", "to", verb.english])
-            if support
-            else (
-                "",
-                ["wants" if third else "want", "to", verb.english],
-            )
-        )
+        if support:
+            return ("does" if third else "do"), ["want", "to", verb.english]
+        return "", ["wants" if third else "want", "to", verb.english]
     if support:
         return ("did" if tense == "past" else "does" if third else "do"), [verb.english]
     if tense == "past":
@@ -131,7 +126,7 @@ def nominal(tree, role="subject"):
 
 
 def noun_phrase(tree: NounPhrase):
-    """The words of a noun phrase with all that hangs on it."""
+    """The words of a noun phrase with all its parts."""
     head = [*(adjective.english for adjective in tree.adjectives), noun(tree.noun, tree.plural)]
     if tree.possessor and tree.prenominal:
         *owner, last = noun_phrase(tree.possessor)
@@ -157,5 +152,5 @@ def determiner(tree, following):
 
 
 def noun(entry: Noun, plural):
-    """The noun in its number."""
+    """The noun in the singular or the plural."""
     return entry.english_plural if plural else entry.english

@@ -1,8 +1,8 @@
-"""German sentences from the trees of ``syntax``.
+"""Writes the trees of ``syntax`` as German sentences.
 
-The clause is built in topological fields: the finite verb second (main clause), first (yes/no question) or last
-(subordinate clause); the middle field with subject, pronouns, time, dative, accusative, negation, place; the right
-bracket with prefix, participle or infinitive; then what is extraposed: relative and complement clauses.
+A clause consists of topological fields. The finite verb is second in a main clause, first in a yes/no question, and
+last in a subordinate clause. The middle field has subject, pronouns, time, dative, accusative, negation and place, in
+this order. The right bracket has prefix, participle or infinitive. Relative and complement clauses may follow it.
 """
 
 from dataclasses import replace
@@ -44,13 +44,13 @@ def question(tree):
 
 
 def question_word(clause):
-    """wer, wen or wem, as the Gap in the clause asks."""
+    """wer, wen or wem, by the role of the Gap in the clause."""
     role = gap_role(clause)
     return morphology.pronoun("who", "nominative" if role == "subject" else object_case(clause, role))
 
 
 def subordinate(tree):
-    """Conjunction and a verb-last clause; "when" is als for one event of the past, else wenn."""
+    """Conjunction and verb-last clause; "when" is als in the past tense, otherwise wenn."""
     if tree.conjunction == "when":
         word = "als" if tree.clause.tense == "past" else "wenn"
     elif tree.conjunction == "who":
@@ -61,7 +61,7 @@ def subordinate(tree):
 
 
 def main_clause(tree):
-    """Verb second: the subject, the time or the place stands before the finite verb."""
+    """A verb-second clause: the subject, the time or the place is before the finite verb."""
     if tree.front == "time":
         return [TIMES[tree.time], *verb_first(replace(tree, time="", front=""))]
     if tree.front == "place":
@@ -70,7 +70,7 @@ def main_clause(tree):
 
 
 def verb_first(tree, subject=True):
-    """From the finite verb on."""
+    """The clause from its finite verb on."""
     finite, bracket = verb_forms(tree)
     return [finite, *middle_and_after(tree, bracket, subject)]
 
@@ -86,14 +86,14 @@ def verb_last(tree):
 
 
 def infinitive(tree):
-    """Middle field and the infinitive with zu, inside the verb if it is separable (anzurufen)."""
+    """Middle field and infinitive with zu, which is inside a separable verb (anzurufen)."""
     verb = tree.verb
     bracket = [f"{verb.prefix}zu{verb.german}"] if verb.prefix else ["zu", verb.german]
     return middle_and_after(tree, bracket, subject=False)
 
 
 def verb_forms(tree):
-    """(finite verb, words of the right bracket); a separable prefix alone in the bracket is a word of its own."""
+    """(finite verb, words of the right bracket)."""
     agreement, tense, verb = tree.subject.agreement, tree.tense, tree.verb
     past = " past" if tense == "past" else ""
     if tree.predicate:
@@ -146,7 +146,7 @@ def middle_and_after(tree, bracket, subject):
 
 
 def agent(tree):
-    """The agent of a passive: von, or vom for an article that nothing stresses, after a focus particle."""
+    """The agent of a passive: focus particle, von, noun phrase; vom for "von dem" without a relative clause."""
     focus, von, *rest = [FOCUS.get(tree.focus, ""), "von", *noun_phrase(replace(tree, focus=""), "dative")]
     if tree.determiner == "the" and rest[1] == "dem" and not tree.relative:
         return [focus, "vom", *rest[2:]]
@@ -181,7 +181,7 @@ def nominal(tree, case):
 
 
 def noun_phrase(tree, case):
-    """The words of a noun phrase with all that hangs on it, its relative clause between commas."""
+    """The words of a noun phrase with all its parts, with commas around the relative clause."""
     gender = gender_column(tree)
     if tree.determiner == "whose":
         return [morphology.noun(tree.noun, tree.plural, case)]
@@ -194,7 +194,7 @@ def noun_phrase(tree, case):
 
 
 def relative_clause(tree):
-    """Comma, relative pronoun in the gender of the noun and the case of the Gap, verb-last clause, comma."""
+    """Comma, relative pronoun with the gender of the noun and the case of the Gap, verb-last clause, comma."""
     clause = tree.relative.clause
     role = gap_role(clause)
     case = "genitive" if not role else "nominative" if role == "subject" else object_case(clause, role)
@@ -202,5 +202,5 @@ def relative_clause(tree):
 
 
 def gender_column(tree):
-    """Gender, or "plural", which has one set of forms for all genders."""
+    """The gender, or "plural", which has the same forms for all genders."""
     return "plural" if tree.plural else tree.noun.gender

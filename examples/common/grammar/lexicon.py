@@ -1,7 +1,4 @@
-"""The words of the quickstart's grammar: English, German, and the German forms that no rule gives.
-
-``words`` explains the columns.
-"""
+"""The words of the quickstart's grammar, with their irregular forms; ``words`` explains the columns."""
 
 from examples.common.grammar.words import adjectives, nouns, verbs
 

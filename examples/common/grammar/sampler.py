@@ -1,4 +1,4 @@
-"""Random trees of the quickstart's grammar, and the twin of a tree: the same English words in another order."""
+"""Draws random trees of the quickstart's grammar; finds twins, trees with the same English words in another order."""
 
 from dataclasses import fields, is_dataclass, replace
 
@@ -26,7 +26,7 @@ SIMPLE_TENSES = ("present", "past")
 
 
 class Sampler:
-    """Draws sentences from ``random``, a random.Random. No noun comes twice in one sentence."""
+    """Draws sentences with ``random``, a random.Random. No noun occurs twice in a sentence."""
 
     def __init__(self, random):
         self.random = random
@@ -57,7 +57,7 @@ class Sampler:
         return Statement(self.clause(main=True, nested=2))
 
     def adverbial(self, tense):
-        """A subordinate clause in the tense of its main clause, or in the present beside a modal or a perfect."""
+        """A subordinate clause in the past tense if its main clause is, otherwise in the present."""
         conjunction = self.choose(["because", "although", "while", "before", "if", "when", "when"])
         return Subordinate(conjunction, self.clause(tenses=("past" if tense == "past" else "present",)))
 
@@ -103,7 +103,7 @@ class Sampler:
         return replace(clause, double_object=double, **{role: Gap(agreement)})
 
     def clause(self, main=False, nested=0, tenses=None, plain=False):
-        """A clause of any kind; ``plain`` ones have an active verb and only adverbials that can follow it."""
+        """A clause of any kind; a ``plain`` one has an active verb, and no adverbial at its front."""
         kinds = {"transitive": 11, "ditransitive": 6, "handling": 2}
         if not plain:
             kinds.update(intransitive=3, passive=3, predicate=3)
@@ -160,7 +160,7 @@ class Sampler:
         return "today" if tense == "perfect" else self.choose(["today", "now", "often", "sometimes", "every day"])
 
     def nominal(self, role, nested=0, subject=None):
-        """A pronoun, noun phrase, coordination or contrast. ``subject`` keeps "I see me" and "he sees him" out."""
+        """A pronoun, noun phrase, coordination or contrast. ``subject`` rules out "I see me" and "he sees him"."""
         kind = self.weighted(pronoun=12, phrase=80, coordination=5, contrast=4)
         pronouns = {"I", "we", "he", "she", "they"} - {getattr(subject, "english", "")}
         if getattr(subject, "english", "") in ("I", "we"):
@@ -174,7 +174,7 @@ class Sampler:
         return self.noun_phrase(nested, subject=role == "subject")
 
     def noun_phrase(self, nested=0, thing=False, simple=False, singular=False, subject=False):
-        """A noun phrase; ``nested`` > 0 allows a relative clause, ``simple`` forbids all that follows the noun."""
+        """A noun phrase; ``nested`` > 0 allows a relative clause, ``simple`` forbids everything after the noun."""
         noun = self.noun(lexicon.THINGS if thing else {**lexicon.PEOPLE, **lexicon.ANIMALS})
         determiner = self.weighted(the=55, a=12, this=8, every=3, possessive=9, counted=9, no=3 if subject else 0)
         if determiner == "possessive":
@@ -227,14 +227,14 @@ class Sampler:
 
 
 def swappable(argument):
-    """Whether the argument is an animate noun phrase that could do as well as suffer what the verb says."""
+    """Whether the argument is an animate noun phrase, which could be both subject and object of the verb."""
     return isinstance(argument, NounPhrase) and argument.noun.english not in lexicon.THINGS
 
 
 def ambiguous(node):
-    """Whether an adverbial at the end of some clause in the tree could as well belong to a relative clause before it.
+    """Whether an adverbial at the end of a clause in the tree could also belong to a relative clause before it.
 
-    "I call the dog that sees the cat today": German must know when which happens.
+    In "I call the dog that sees the cat today", German must know what happens today.
     """
     if isinstance(node, Clause):
         trailing = any(getattr(node, name) and node.front != name for name in ("time", "place"))
@@ -245,7 +245,7 @@ def ambiguous(node):
 
 
 def children(node):
-    """(field name, tree) of every tree directly in ``node``; words of the lexicon are no trees."""
+    """(field name, tree) of every tree directly in ``node``; words of the lexicon are not trees."""
     for field in fields(node):
         value = getattr(node, field.name)
         if is_dataclass(value) and not isinstance(value, (Noun, Verb, Adjective)):
@@ -259,10 +259,10 @@ def has_focus(clause):
 
 
 def twins(node):
-    """Yield each tree with the same English words and another meaning that one exchange makes of ``node``.
+    """Yield each tree that differs from ``node`` by one exchange, with the same English words and another meaning.
 
-    Exchanged are subject and object, also those of a passive or a comparison; direct and indirect object; and a
-    Gap with the argument of the same clause ("who sees the man", "who the man sees").
+    An exchange swaps subject and object, including those of a passive or a comparison; direct and indirect object; or
+    a Gap and another argument of its clause ("who sees the man", "who the man sees").
     """
     if isinstance(node, Clause):
         yield from exchanges(node)
@@ -285,7 +285,7 @@ def exchanges(clause):
                 getattr(second, "determiner", ""),
             )
         ):
-            # Stranded prepositions of a moved indirect object need an order of their own: left alone.
+            # A moved indirect object would strand its preposition, which is another word order.
             if "indirect" in (one, other) and any(isinstance(item, Gap) for item in (first, second)):
                 continue
             yield replace(clause, **{one: second, other: first})

@@ -1,4 +1,4 @@
-"""The trees of the quickstart's grammar: what a sentence says, before either language puts it in order."""
+"""The trees of the quickstart's grammar: what a sentence says, without the word order of either language."""
 
 from dataclasses import dataclass
 from typing import Optional, Union
@@ -19,7 +19,7 @@ class Pronoun:
 
 @dataclass(frozen=True)
 class Gap:
-    """The place from which a relative pronoun or a question word was moved; ``agreement`` is the antecedent's."""
+    """The position that a relative pronoun or a question word has left, with the agreement of its antecedent."""
 
     agreement: str = "third singular"
 
@@ -48,7 +48,7 @@ class NounPhrase:
 
 @dataclass(frozen=True)
 class Coordination:
-    """ "X and Y": always plural."""
+    """ "X and Y", which is plural."""
 
     first: NounPhrase
     second: NounPhrase
@@ -57,7 +57,7 @@ class Coordination:
 
 @dataclass(frozen=True)
 class Contrast:
-    """ "Not X but Y": the verb agrees with Y."""
+    """ "Not X but Y", where the verb agrees with Y."""
 
     rejected: NounPhrase
     asserted: NounPhrase
@@ -74,9 +74,9 @@ Nominal = Union[Pronoun, Gap, NounPhrase, Coordination, Contrast]
 class Clause:
     """One verb with its arguments.
 
-    ``tense``: present, past, perfect, or a modal (can, must, should, will, want). ``front`` names what opens a
-    main clause: "" for the subject, "time" or "place". A clause without ``verb`` has a ``predicate`` adjective,
-    compared with ``than`` where that is given. ``subject`` is None in an infinitive clause.
+    ``tense`` is present, past, perfect, or a modal (can, must, should, will, want). ``front`` is what begins a main
+    clause: "" for the subject, "time" or "place". A clause without ``verb`` has an adjective as its ``predicate``,
+    which is a comparative if ``than`` is given. ``subject`` is None in an infinitive clause.
     """
 
     subject: Optional[Nominal]
@@ -99,7 +99,7 @@ class Clause:
 class Subordinate:
     """A clause after a conjunction ("because", "that", "when", ...) or an indirect question ("who", "why").
 
-    With ``who``, the clause holds a Gap where the answer would stand.
+    With ``who``, the clause has a Gap in the position of the answer.
     """
 
     conjunction: str
@@ -115,7 +115,7 @@ class Infinitive:
 
 @dataclass(frozen=True)
 class Relative:
-    """A relative clause: the clause holds a Gap, or a subject with the determiner ``whose``."""
+    """A relative clause: the clause has a Gap, or a subject with the determiner ``whose``."""
 
     clause: Clause
 

@@ -1,4 +1,4 @@
-"""Nouns, verbs and adjectives of the quickstart's grammar, and how ``lexicon`` writes them: one entry per line."""
+"""Nouns, verbs and adjectives of the quickstart's grammar; reads the tables of ``lexicon``, with one entry per line."""
 
 from dataclasses import dataclass
 
@@ -9,7 +9,7 @@ GENDERS = {"der": "m", "die": "f", "das": "n"}
 class Noun:
     """English singular and plural; German nominative singular and plural, genitive singular and gender.
 
-    ``weak`` nouns (der Junge, den Jungen) take their ending in every case but the nominative singular.
+    ``weak`` nouns (der Junge, den Jungen) have an ending in every case except the nominative singular.
     """
 
     english: str
@@ -26,9 +26,9 @@ class Noun:
 class Verb:
     """English base, third person, past, participle; German infinitive, third person, past, participle.
 
-    The German forms stand without the separable ``prefix``, the participle with it. ``case`` is the case of the
-    only object; ``auxiliary`` forms the perfect. ``preposition`` marks the English indirect object
-    ("gives it TO him") and ``double`` says whether English allows "gives him it".
+    Only the German participle includes the separable ``prefix``. ``case`` is the case of the only object;
+    ``auxiliary`` forms the perfect. ``preposition`` marks the English indirect object ("gives it TO him"), and
+    ``double`` says whether English allows "gives him it".
     """
 
     english: str
@@ -62,7 +62,7 @@ def _lines(table):
 
 
 def nouns(table, human):
-    """{English: Noun} from lines: singular, plural, article, German singular, plural, genitive, and weak or nothing."""
+    """{English: Noun} from lines: singular, plural, article, German singular, plural, genitive, optionally "weak"."""
     entries = {}
     for english, plural, article, german, german_plural, genitive, *weak in _lines(table):
         entries[english] = Noun(english, plural, german, german_plural, genitive, GENDERS[article], bool(weak), human)
@@ -73,7 +73,7 @@ OPTIONS = {"dative": {"case": "dative"}, "sein": {"auxiliary": "sein"}, "double"
 
 
 def verbs(table, **common):
-    """{English: Verb} from lines: four English forms, four German ones (prefix+infinitive), OPTIONS; _ is a blank."""
+    """{English: Verb} from lines: four English forms, four German ones (prefix+infinitive), OPTIONS; _ is a space."""
     entries = {}
     for row in _lines(table):
         english, german, options = row[:4], row[4:8], row[8:]
@@ -87,5 +87,5 @@ def verbs(table, **common):
 
 
 def adjectives(table):
-    """{English: Adjective} from lines: English, German, stem, and both comparatives or nothing."""
+    """{English: Adjective} from lines: English, German, stem, optionally both comparatives."""
     return {row[0]: Adjective(*row) for row in _lines(table)}

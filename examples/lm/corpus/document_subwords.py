@@ -1,11 +1,11 @@
-"""The subwords of documents: learn or take them, and write documents as lines of subwords.
+"""Learn subwords from documents, or use GPT-2's, and write documents as lines of subwords.
 
   document_subwords.py sentencepiece SIZE MODEL DICTIONARY TRAIN.jsonl    learn pieces (BPE) with sentencepiece
-  document_subwords.py gpt2 FOLDER MODEL DICTIONARY                       take GPT-2's encoder.json and vocab.bpe
-  document_subwords.py apply MODEL SPLIT.jsonl OUTPUT                     one document per line
+  document_subwords.py gpt2 FOLDER MODEL DICTIONARY                       use GPT-2's encoder.json and vocab.bpe
+  document_subwords.py apply MODEL SPLIT.jsonl OUTPUT                     write one document per line
 
-Both keep every character: line ends and runs of blanks are subwords too, so that a document is one line, and decoding
-gives the document back. What a piece cannot spell is spelled by its bytes. DICTIONARY is fairseq's, with all subwords.
+No character is lost: line ends and runs of spaces are subwords too, so that a document is one line, and decoding
+restores the document. Characters that are in no piece become bytes. DICTIONARY is fairseq's dictionary of all subwords.
 """
 
 import argparse
@@ -17,9 +17,11 @@ from pathlib import Path
 from tqdm import tqdm
 
 from examples.common.command_line import positive, run_main, workers_option
+from examples.common.files import file_at_once, folder_at_once, write_at_once
+from examples.common.subwords import sentencepiece_model
 from fairseq_posenc.errors import InputError
 
-#: sentencepiece learns from this many lines, drawn from all: more would need hundreds of gigabytes.
+#: sentencepiece learns from a sample of at most this many lines; more would need hundreds of gigabytes.
 LINES = 5_000_000
 LINE_END = "<0x0A>"
 GPT2_FILES = ("encoder.json", "vocab.bpe")
@@ -35,9 +37,9 @@ def documents(path):
 
 
 def lines_to_learn(path):
-    """The lines of all documents.
+    """The lines of all documents, with spaces for other white space.
 
-    White space other than blanks is never part of a piece, as fairseq would break it there; it is spelled by bytes.
+    fairseq splits a line at any white space, so that it must not be part of a piece; ``encoder`` writes it as bytes.
     """
     for text in tqdm(documents(path), desc="documents to learn from", leave=False, disable=None):
         for line in text.split("\n"):
@@ -46,69 +48,52 @@ def lines_to_learn(path):
 
 
 def learn(size, model, dictionary, train):
-    """Learn ``size`` pieces, bytes among them; write sentencepiece's model and fairseq's dictionary."""
-    from sentencepiece import SentencePieceProcessor, SentencePieceTrainer
+    """Learn ``size`` pieces, including bytes; write sentencepiece's model and fairseq's dictionary."""
+    from sentencepiece import SentencePieceProcessor
 
-    partial = model.with_name(model.name + ".partial")
-    try:
-        with open(partial, "wb") as file:
-            SentencePieceTrainer.train(
-                sentence_iterator=lines_to_learn(train),
-                model_writer=file,
-                vocab_size=size,
-                model_type="bpe",
-                character_coverage=0.9999,
-                byte_fallback=True,
-                normalization_rule_name="identity",
-                remove_extra_whitespaces=False,
-                allow_whitespace_only_pieces=True,
-                add_dummy_prefix=False,
-                split_digits=True,
-                max_sentence_length=100_000,
-                input_sentence_size=LINES,
-                shuffle_input_sentence=True,
-                minloglevel=2,
-            )
-    except RuntimeError as error:
-        partial.unlink(missing_ok=True)
-        reason = " ".join(str(error).split())
-        raise InputError(f"sentencepiece cannot learn {size} pieces ({reason}); give fewer, or more text") from None
-    processor = SentencePieceProcessor(model_file=str(partial))
+    content = sentencepiece_model(
+        size,
+        lines_to_learn(train),
+        character_coverage=0.9999,
+        byte_fallback=True,
+        remove_extra_whitespaces=False,
+        allow_whitespace_only_pieces=True,
+        add_dummy_prefix=False,
+        split_digits=True,
+        max_sentence_length=100_000,
+        input_sentence_size=LINES,
+    )
+    processor = SentencePieceProcessor(model_proto=content)
     special = {processor.unk_id(), processor.bos_id(), processor.eos_id()}
     write_dictionary(dictionary, (processor.id_to_piece(i) for i in range(len(processor)) if i not in special))
-    partial.replace(model)
+    with file_at_once(model) as file:
+        file.write(content)
 
 
-def take_gpt2(folder, model, dictionary):
-    """Copy GPT-2's files to the folder ``model`` and write the dictionary of its numbers."""
+def copy_gpt2(folder, model, dictionary):
+    """Copy GPT-2's files to the folder ``model`` and write the dictionary of its token ids."""
     missing = [name for name in GPT2_FILES if not (folder / name).is_file()]
     if missing:
         raise InputError(
             f"{folder} lacks {' and '.join(missing)}; give the folder of GPT-2's encoder.json and vocab.bpe"
         )
     try:
-        numbers = json.loads((folder / "encoder.json").read_text(encoding="utf-8")).values()
+        ids = json.loads((folder / "encoder.json").read_text(encoding="utf-8")).values()
     except (ValueError, AttributeError) as error:
         raise InputError(f"cannot read {folder / 'encoder.json'} ({error}); fetch it again") from None
-    partial = model.with_name(model.name + ".partial")
-    shutil.rmtree(partial, ignore_errors=True)
-    partial.mkdir()
-    for name in GPT2_FILES:
-        shutil.copyfile(folder / name, partial / name)
-    write_dictionary(dictionary, map(str, sorted(numbers)))
-    shutil.rmtree(model, ignore_errors=True)
-    partial.rename(model)
+    with folder_at_once(model) as partial:
+        for name in GPT2_FILES:
+            shutil.copyfile(folder / name, partial / name)
+        write_dictionary(dictionary, map(str, sorted(ids)))
 
 
-def write_dictionary(path, words):
-    """fairseq's dictionary of these words; their counts are not known."""
-    partial = path.with_name(path.name + ".partial")
-    partial.write_text("".join(f"{word} 1\n" for word in words), encoding="utf-8")
-    partial.replace(path)
+def write_dictionary(path, symbols):
+    """Write fairseq's dictionary of these symbols, with 1 as the count of each, because the counts are not known."""
+    write_at_once(path, "".join(f"{symbol} 1\n" for symbol in symbols))
 
 
 def encoder(model):
-    """A function from a text to its subwords, joined by blanks. Models: a file of sentencepiece, or GPT-2's folder."""
+    """A function from a text to its subwords, joined by spaces; ``model``: sentencepiece's file or GPT-2's folder."""
     if model.is_dir():
         from fairseq.data.encoders.gpt2_bpe_utils import get_encoder
 
@@ -119,26 +104,26 @@ def encoder(model):
     from sentencepiece import SentencePieceProcessor
 
     processor = SentencePieceProcessor(model_file=str(model))
-    # Line by line, as a piece never holds a line end.
+    # Line by line, because no piece contains a line end.
     return lambda text: f" {LINE_END} ".join(
         " ".join(pieces) for pieces in processor.encode(text.split("\n"), out_type=str)
     )
 
 
 def decoder(model):
-    """The function that undoes ``encoder``."""
+    """The inverse of ``encoder``."""
     if model.is_dir():
         from fairseq.data.encoders.gpt2_bpe_utils import get_encoder
 
         gpt2 = get_encoder(*(str(model / name) for name in GPT2_FILES))
-        return lambda line: gpt2.decode([int(number) for number in line.split()])
+        return lambda line: gpt2.decode([int(token) for token in line.split()])
     from sentencepiece import SentencePieceProcessor
 
     processor = SentencePieceProcessor(model_file=str(model))
     return lambda line: processor.decode(line.split())
 
 
-_encode = None  # in a worker process: what it does with a text
+_encode = None  # in a worker process: the function from a text to its subwords
 
 
 def _start(model):
@@ -151,10 +136,9 @@ def _line(text):
 
 
 def apply(model, source, target, workers):
-    """Write the documents of ``source`` as lines of subwords to ``target``, all or nothing."""
-    partial = target.with_name(target.name + ".partial")
+    """Write the documents of ``source`` as lines of subwords to ``target``. An error leaves no partial file there."""
     texts = documents(source)
-    with open(partial, "w", encoding="utf-8", newline="\n") as output:
+    with file_at_once(target) as output:
         if workers == 1:
             _start(model)
             lines = map(_line, texts)
@@ -162,12 +146,11 @@ def apply(model, source, target, workers):
         else:
             with multiprocessing.Pool(workers, _start, (model,)) as pool:
                 _write(pool.imap(_line, texts, chunksize=8), output, target.name)
-    partial.replace(target)
 
 
 def _write(lines, output, title):
     for line in tqdm(lines, desc=title, unit=" documents", leave=False, disable=None):
-        output.write(line)
+        output.write(line.encode())
 
 
 def main(argv=None):
@@ -178,10 +161,10 @@ def main(argv=None):
     learning.add_argument("model", type=Path)
     learning.add_argument("dictionary", type=Path)
     learning.add_argument("train", type=Path)
-    taking = commands.add_parser("gpt2", help="take GPT-2's subwords")
-    taking.add_argument("folder", type=Path)
-    taking.add_argument("model", type=Path)
-    taking.add_argument("dictionary", type=Path)
+    copying = commands.add_parser("gpt2", help="use GPT-2's subwords")
+    copying.add_argument("folder", type=Path)
+    copying.add_argument("model", type=Path)
+    copying.add_argument("dictionary", type=Path)
     applying = commands.add_parser("apply", help="write documents as subwords")
     applying.add_argument("model", type=Path)
     applying.add_argument("input", type=Path)
@@ -191,7 +174,7 @@ def main(argv=None):
     if args.command == "sentencepiece":
         learn(args.size, args.model, args.dictionary, args.train)
     elif args.command == "gpt2":
-        take_gpt2(args.folder, args.model, args.dictionary)
+        copy_gpt2(args.folder, args.model, args.dictionary)
     else:
         apply(args.model, args.input, args.output, args.workers)
 

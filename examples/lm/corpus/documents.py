@@ -1,8 +1,8 @@
-"""The documents of a folder, one file each, as training, validation and test text: OUTPUT/{train,valid,test}.jsonl.
+"""Write the documents of a folder as training, validation and test text: OUTPUT/{train,valid,test}.jsonl.
 
-Every file below the folder is a document, UTF-8 text, packed with gzip where its name ends in .gz; hidden files and
-empty ones are none. Files train.*, valid.*, test.*, or in folders of these names, are what their name says. Where no
-file says it, whole documents are held out, the same ones every time.
+Every file below the folder is one document: UTF-8 text, compressed with gzip if its name ends in .gz. Hidden and empty
+files are skipped. Files named train.*, valid.* or test.*, or in folders train, valid and test, belong to this split.
+Without these names, whole documents are held out, always the same ones.
 """
 
 import argparse
@@ -18,7 +18,7 @@ from fairseq_posenc.errors import InputError
 
 
 def find(folder):
-    """The names of the documents: paths from the folder."""
+    """The names of the documents: paths relative to the folder."""
     paths = sorted(path for path in folder.rglob("*") if path.is_file())
     names = [path.relative_to(folder) for path in paths]
     found = [str(name) for name in names if not any(part.startswith(".") for part in name.parts)]
@@ -28,7 +28,7 @@ def find(folder):
 
 
 def read(folder, name):
-    """The text of one document, its lines ended by a line feed."""
+    """The text of one document, with line feeds as line ends."""
     path = folder / name
     try:
         content = gzip.decompress(path.read_bytes()) if name.endswith(".gz") else path.read_bytes()
@@ -40,19 +40,19 @@ def read(folder, name):
 
 
 def named_split(name):
-    """The split that a document's file or folder names, or None."""
+    """The split that the name of the file or of its folder says, or None."""
     return next((split for split in splits.SPLITS if name.startswith((f"{split}.", f"{split}/"))), None)
 
 
 def divide(folder, sizes, held_out, long):
-    """{name: split}. Raises InputError if some names say it and others do not, or a split has no document."""
+    """{name: split}. Raises InputError if only some names say their split, or if a split has no document."""
     named = {name: named_split(name) for name in sizes}
     if not any(named.values()):
         return splits.assign(sizes, held_out, long)
-    silent = next((name for name, split in named.items() if split is None), None)
-    if silent is not None:
+    unnamed = next((name for name, split in named.items() if split is None), None)
+    if unnamed is not None:
         raise InputError(
-            f"{folder}: some files are named train.*, valid.* or test.*, but {silent} is not; name all or none"
+            f"{folder}: some files are named train.*, valid.* or test.*, but {unnamed} is not; name all or none"
         )
     empty = next((split for split in splits.SPLITS if split not in named.values()), None)
     if empty is not None:

@@ -1,6 +1,6 @@
-"""Documents as training, validation and test text: which goes where, and the files OUTPUT/SPLIT.jsonl.
+"""Divides documents into training, validation and test text, and writes OUTPUT/SPLIT.jsonl.
 
-A line of such a file is one document, {"name": .., "text": ..}.
+Each line of these files is one document, {"name": .., "text": ..}.
 """
 
 import hashlib
@@ -15,38 +15,38 @@ from fairseq_posenc.provenance import write_json
 from fairseq_posenc.results import labelled
 
 SPLITS = ("train", "valid", "test")
-#: The largest share of the text that is held out, for each of the two splits.
+#: At most this share of the text becomes validation text, and the same share test text.
 SHARE = 0.05
 
 
 def add_options(parser):
-    """Add the options that say what is held out, and how much there is to train on."""
+    """Add the options for the amount of held-out text and of training text."""
     for option, default, meaning in (
-        ("--held-out", 400_000, "characters of validation and of test text (default: %(default)s)"),
-        ("--long", 32_768, "characters of a document that is best held out (default: %(default)s)"),
+        ("--held-out", 400_000, "characters of validation text, and of test text (default: %(default)s)"),
+        ("--long", 32_768, "documents of at least N characters are held out first (default: %(default)s)"),
         ("--limit", None, "characters of training text (default: all)"),
     ):
         parser.add_argument(option, type=positive, default=default, metavar="N", help=meaning)
 
 
 def order(name):
-    """A key that puts documents in an order that depends on nothing but their names, and not on how they begin."""
+    """A sort key: the order of documents depends only on their names, but is not alphabetical."""
     return hashlib.sha256(name.encode()).hexdigest()
 
 
 def assign(sizes, held_out, long):
     """{name: split} for documents {name: number of characters}.
 
-    ``held_out`` characters, and no more than SHARE of the text, go to each of valid and test, as whole documents: those
-    of at least ``long`` characters in the order of a hash of their names, then, where these are too few, the longest.
+    valid and test each get whole documents until they have ``held_out`` characters, or SHARE of the text if this is
+    less: first those of at least ``long`` characters, ordered by a hash of their names, then the longest others.
 
     Raises:
-        InputError: fewer than three documents.
+        InputError: there are fewer than three documents, or none is left for training.
     """
     if len(sizes) < 3:
         raise InputError(
             f"{len(sizes)} document(s) cannot be divided into training, validation and test text; give three or more, "
-            "or say which is which by names train.*, valid.*, test.*"
+            "or name the files train.*, valid.* and test.*"
         )
     candidates = sorted((name for name in sizes if sizes[name] >= long), key=order)
     candidates += sorted((name for name in sizes if sizes[name] < long), key=lambda name: (-sizes[name], order(name)))
@@ -65,14 +65,14 @@ def assign(sizes, held_out, long):
 
 
 def write(output, splits, read, extra=None, limit=None):
-    """Write OUTPUT/SPLIT.jsonl for every split that has documents, and OUTPUT/counts.json, all or nothing.
+    """Write OUTPUT/SPLIT.jsonl for every split that has documents, and OUTPUT/counts.json.
 
     Args:
-        output: Path of a folder.
+        output: Path of a folder; an error leaves it as it was.
         splits: {name: split}.
         read: function from a name to the text of the document.
         extra: further fields of counts.json.
-        limit: training text stops after the document with which it reaches so many characters.
+        limit: the training text ends with the document that brings it to this number of characters.
     """
     counts = {}
     with folder_at_once(output) as partial:

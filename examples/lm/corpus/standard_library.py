@@ -1,8 +1,8 @@
-"""The source code of this Python's standard library as training, validation and test text: OUTPUT/SPLIT.jsonl.
+"""Write the source code of this Python's standard library as training, validation and test text: OUTPUT/SPLIT.jsonl.
 
-One module is one document. Another version of Python has another text; counts.json tells the version, and a hash of the
-text. Left out are packages that distributions install apart or not at all, so that the text is the same on other
-machines, and generated modules.
+One module is one document. The text depends on the version of Python; counts.json has the version and a hash of the
+text. Packages that some distributions install separately or not at all are left out, so that the text is the same on
+other machines. Generated modules are left out too.
 """
 
 import argparse
@@ -15,16 +15,16 @@ from examples.common.command_line import run_main
 from examples.lm.corpus import splits
 from fairseq_posenc.errors import InputError
 
-APART = {"distutils", "ensurepip", "idlelib", "lib2to3", "msilib", "test", "tests", "tkinter", "turtledemo"}
-NOT_OURS = {"site-packages", "dist-packages", "__pycache__"}
+SEPARATE = {"distutils", "ensurepip", "idlelib", "lib2to3", "msilib", "test", "tests", "tkinter", "turtledemo"}
+NOT_LIBRARY = {"site-packages", "dist-packages", "__pycache__"}
 GENERATED = {"encodings", "pydoc_data"}
 
 
 def find(folder):
-    """The names of the modules: paths from the folder."""
+    """The names of the modules: paths relative to the folder."""
     names = [path.relative_to(folder) for path in folder.rglob("*.py")]
-    left_out = APART | NOT_OURS | GENERATED
-    # Names that begin with _sysconfigdata hold how this Python was built.
+    left_out = SEPARATE | NOT_LIBRARY | GENERATED
+    # The modules _sysconfigdata* describe how this Python was built.
     found = [n for n in names if not left_out & set(n.parts[:-1]) and not n.name.startswith("_sysconfigdata")]
     return [name.as_posix() for name in found]
 
@@ -48,8 +48,7 @@ def main(argv=None):
     sizes = {name: size for name, size in sizes.items() if size}
     if len(sizes) < 100:
         raise InputError(
-            f"{folder} has {len(sizes)} modules with source code; this Python has no source of its library: use "
-            "another Python, or prepare.sh documents"
+            f"{folder} has only {len(sizes)} modules with source code; use another Python, or prepare.sh documents"
         )
     where = splits.assign(sizes, args.held_out, args.long)
     version = {"python": platform.python_version()}

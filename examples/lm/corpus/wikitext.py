@@ -1,11 +1,11 @@
-"""WikiText-103: fetch an archive of it, or write its text.
+"""Download an archive of WikiText-103, or write its text.
 
-  wikitext.py fetch {articles,words} FOLDER CHECKSUMS     download the archive into a folder, or check what is there
+  wikitext.py fetch {articles,words} FOLDER CHECKSUMS     download the archive to a folder, or check the one there
   wikitext.py articles FOLDER OUTPUT                      articles as documents: OUTPUT/{train,valid,test}.jsonl
-  wikitext.py words FOLDER OUTPUT                         the lines of words as they are: OUTPUT/SPLIT.words
+  wikitext.py words FOLDER OUTPUT                         the original lines of words: OUTPUT/{train,valid,test}.words
 
-"words" has the words of the published perplexities, rare ones replaced by <unk>; "articles" the text before that, for
-subwords. The archives' published SHA-256 is checked.
+"words" is the text of the published perplexities, with <unk> for rare words. "articles" is the text before this
+replacement, for subwords. The published SHA-256 of the archives is checked.
 """
 
 import argparse
@@ -24,7 +24,7 @@ from examples.common.files import folder_at_once
 from examples.lm.corpus import splits
 from fairseq_posenc.errors import InputError
 
-#: The author's own place; Salesforce's, which older recipes name, is closed.
+#: The author's site. Salesforce's, which older recipes name, is closed.
 MIRRORS = ("https://wikitext.smerity.com",)
 ARCHIVES = {
     "articles": Archive(
@@ -33,13 +33,13 @@ ARCHIVES = {
     "words": Archive("wikitext-103-v1.zip", sha256="242ba0f20b329cfdf1ccc61e9e9e5b59becf189db7f7a81cd2a0e2fc31539590"),
 }
 MEMBERS = {"articles": "wikitext-103-raw/wiki.{}.raw", "words": "wikitext-103/wiki.{}.tokens"}
-#: Words and line ends of the held-out text, as every published perplexity counts them.
+#: Words and line ends of the held-out text; published perplexities count both.
 TOKENS = {"valid": 217_646, "test": 245_569}
 TITLE = re.compile(r" = [^=].*[^=] = \n|\Z")
 
 
-def members(kind, folder, output):
-    """For each split its name and its text, line by line. Raises InputError if the archive cannot be read."""
+def members(kind, folder):
+    """Yield the name and the lines of each split. Raises InputError if the archive cannot be read."""
     path = folder / ARCHIVES[kind].name
     try:
         with zipfile.ZipFile(path) as archive:
@@ -52,7 +52,7 @@ def members(kind, folder, output):
 
 
 def articles(lines):
-    """The articles in these lines: each begins with a title, a line of one equals sign on either side."""
+    """The articles in these lines. Each begins with a title, a line with one equals sign at either end."""
     article = []
     for line in lines:
         if TITLE.fullmatch(line) and any(part.strip() for part in article):
@@ -65,7 +65,7 @@ def articles(lines):
 
 def write_articles(folder, output):
     texts = {}
-    for split, lines in members("articles", folder, output):
+    for split, lines in members("articles", folder):
         for number, text in enumerate(articles(lines), 1):
             texts[f"{split}/{number:05}"] = text
     splits.write(output, {name: name.split("/")[0] for name in texts}, texts.get)
@@ -73,7 +73,7 @@ def write_articles(folder, output):
 
 def write_words(folder, output):
     with folder_at_once(output) as partial:
-        for split, lines in members("words", folder, output):
+        for split, lines in members("words", folder):
             tokens = 0
             with open(partial / f"{split}.words", "w", encoding="utf-8", newline="\n") as file:
                 for line in lines:

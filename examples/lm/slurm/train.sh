@@ -3,8 +3,8 @@
 #
 #   sbatch --nodes=2 --gpus-per-node=8 examples/lm/slurm/train.sh ENCODING tiny|base|gpt2_medium|wiki103 [options]
 #
-# The arguments and variables (SCALE, CORPUS, PAPER, WORK, NAME, SEED, BATCH) are those of train.sh. A job that was
-# preempted or ran out of time continues from its last checkpoint when it is submitted again.
+# The arguments and variables (SCALE, CORPUS, PAPER, WORK, NAME, SEED, BATCH) are those of train.sh. If a job was
+# preempted or ran out of time, submit it again: it resumes from its last checkpoint.
 #
 #SBATCH --job-name=lm
 #SBATCH --ntasks-per-node=1
@@ -16,11 +16,6 @@
 set -euo pipefail
 
 cd "${SLURM_SUBMIT_DIR:?is not set: submit this script with sbatch}"
-if [ ! -x examples/lm/train.sh ]; then
-    echo "slurm/train.sh: error: $PWD is not the root of the repository; submit from there" >&2
-    exit 2
-fi
+[ -f examples/common/slurm.sh ] || { echo "error: $PWD is not the root of the repository; submit there" >&2; exit 2; }
 source examples/common/slurm.sh
-# SLURM_NODEID is known on each machine only.
-# shellcheck disable=SC2016
-exec srun bash -c 'NODE_RANK=$SLURM_NODEID exec examples/lm/train.sh "$@"' train.sh "$@"
+train lm "$@"

@@ -1,7 +1,7 @@
-"""Keep the sentence pairs whose sides are both short enough, not empty, and of like length, as Moses' cleaning does.
+"""Remove sentence pairs with an empty side, a long side, or very different lengths, as Moses' cleaning does.
 
-Lengths are counted in subwords. Reads INPUT.SOURCE and INPUT.TARGET, writes OUTPUT.SOURCE and OUTPUT.TARGET, and
-OUTPUT.json with the number of pairs kept and dropped.
+Lengths are counted in subwords. Reads INPUT.SOURCE and INPUT.TARGET; writes OUTPUT.SOURCE, OUTPUT.TARGET, and
+OUTPUT.json with the number of pairs that were kept and removed.
 """
 
 import argparse
@@ -18,7 +18,7 @@ from fairseq_posenc.results import labelled
 
 
 def verdict(source, target, longest, ratio):
-    """Classify a pair by the lengths of its sides: "kept", or why it is dropped: "empty", "too long", "ratio"."""
+    """Classify a pair by the lengths of its sides: "kept", or why it is removed: "empty", "too long", "ratio"."""
     if not source or not target:
         return "empty"
     if max(source, target) > longest:
@@ -27,10 +27,10 @@ def verdict(source, target, longest, ratio):
 
 
 def clean(prefix, output, source, target, longest, ratio):
-    """Write the pairs to keep; return {verdict: number of pairs}.
+    """Write the pairs that are kept; return {verdict: number of pairs}.
 
     Raises:
-        InputError: a file cannot be read, the sides differ in their number of lines, or nothing is kept.
+        InputError: a file does not exist, the sides differ in their number of lines, or no pair is kept.
     """
     counts = dict.fromkeys(("kept", "empty", "too long", "ratio"), 0)
     sides = [Path(f"{prefix}.{language}") for language in (source, target)]
@@ -61,7 +61,7 @@ def main(argv=None):
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     for name in ("input", "output", "source", "target"):
         parser.add_argument(name)
-    parser.add_argument("--longest", type=positive, default=250, help="subwords per side (default: %(default)s)")
+    parser.add_argument("--longest", type=positive, default=250, help="most subwords per side (default: %(default)s)")
     parser.add_argument("--ratio", type=float, default=1.5, help="largest ratio of the lengths (default: %(default)s)")
     args = parser.parse_args(argv)
     if args.ratio < 1:

@@ -1,9 +1,9 @@
-"""Fetch WMT14's archives for one language pair into a folder, each from the first mirror that has it.
+"""Download WMT14's archives for one language pair to a folder, each from the first mirror that has it.
 
-An interrupted download continues where it stopped. The SHA-256 of what was first fetched, or was already there, is kept
-in the file CHECKSUMS; a file that is later another one is refused. Plain text of a held-out set in the folder
-(newstest2013.en, newstest2014.en-de.en, ...; .gz or not) takes the place of its archive. Prints name, bytes and SHA-256
-of each file; progress goes to standard error.
+An interrupted download resumes where it stopped. The file CHECKSUMS records the SHA-256 of each archive when it is
+first seen; an archive that changes later is refused. Plain text of a held-out set in the folder (newstest2013.en,
+newstest2014.en-de.en, ...; .gz or not) replaces its archive. Prints name, bytes and SHA-256 of each file; progress
+goes to standard error.
 """
 
 import argparse
@@ -14,7 +14,7 @@ from examples.wmt14.corpus import held_out, sources
 
 
 def needed(pair, folder):
-    """The archives that the folder must hold: all but those whose held-out text lies there as plain text."""
+    """The archives that the folder must contain: all but those of held-out sets that are there as plain text."""
     replaced = {
         sources.held_out_archive(split) for split in sources.HELD_OUT if held_out.plain_files(folder, split, pair)
     }

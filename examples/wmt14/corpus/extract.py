@@ -1,7 +1,7 @@
-"""WMT14's text for one language pair, out of the archives in a folder.
+"""Extract WMT14's text for one language pair from the archives in a folder.
 
-Writes OUTPUT/{train,valid,test}.LANGUAGE, one sentence per line; OUTPUT/test-sacrebleu.lines, the places (from 1) in
-the test set of the sentences of sacreBLEU's "wmt14"; and OUTPUT/counts.json, the number of sentences of each part.
+Writes OUTPUT/{train,valid,test}.LANGUAGE, one sentence per line; OUTPUT/test-sacrebleu.lines, the line numbers (from
+1) in the test set of the sentences of sacreBLEU's "wmt14"; and OUTPUT/counts.json, the number of sentences per part.
 """
 
 import argparse
@@ -27,7 +27,7 @@ BLOCK = 1 << 20
 def training_text(pair, folder, output):
     """Append the parts of the training text to output/train.LANGUAGE; return {member: number of pairs}.
 
-    Raises InputError if an archive cannot be read, lacks a part, or its two sides differ in length.
+    Raises InputError if an archive cannot be read or lacks a part, or if the two sides of a part differ in length.
     """
     counts = {}
     for part in sources.TRAINING[pair]:
@@ -52,7 +52,7 @@ def training_text(pair, folder, output):
 
 
 def append_members(part, path, pair, output):
-    """Append the two sides of a part; return {language: number of lines} of what the archive has."""
+    """Append the sides of a part that the archive has; return {language: number of lines}."""
     wanted = {part.member.format(language): language for language in pair.split("-")}
     lines = {}
     with tarfile.open(path, "r|*") as archive:
@@ -67,7 +67,7 @@ def append_members(part, path, pair, output):
 
 
 def append(text, path, title):
-    """Append a binary stream to a file, its last line ended; return the number of lines."""
+    """Append a binary stream to a file, with a line feed at its end; return the number of lines."""
     lines, last = 0, b"\n"
     with open(path, "ab") as file, tqdm(desc=title, unit="B", unit_scale=True, leave=False, disable=None) as progress:
         while block := text.read(BLOCK):

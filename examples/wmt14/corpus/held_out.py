@@ -1,4 +1,4 @@
-"""The held-out sets, newstest2013 and newstest2014: from sacreBLEU's archives, or from plain text beside them."""
+"""Reads the held-out sets, newstest2013 and newstest2014, from sacreBLEU's archives or from plain text."""
 
 import gzip
 import re
@@ -10,13 +10,13 @@ from pathlib import Path
 from examples.wmt14.corpus import sources
 from fairseq_posenc.errors import InputError
 
-#: Names of the plain text, without the language.
+#: {split: name of its plain text, without the language}.
 PLAIN = {"valid": "newstest2013", "test": "newstest2014.{pair}", "test-sacrebleu": "newstest2014.{pair}.sacrebleu"}
 SEGMENT = re.compile(r"<seg.*?>(.*)</seg>.*?")
 
 
 def plain_files(folder, split, pair):
-    """The plain-text files of the two languages in the folder, packed or not; None unless both are there."""
+    """The plain-text files of the two languages in the folder, compressed or not; None unless both exist."""
     stem = PLAIN[split].format(pair=pair)
     found = []
     for language in pair.split("-"):
@@ -26,10 +26,10 @@ def plain_files(folder, split, pair):
 
 
 def read(folder, split, pair):
-    """The source and the reference sentences of a held-out set, as sacreBLEU gives them: white space as one space.
+    """The source and reference sentences of a held-out set, with one space for any white space, as in sacreBLEU.
 
     Raises:
-        InputError: a file cannot be read, or its sides differ in their number of lines.
+        InputError: a file cannot be read, or the two sides differ in their number of lines.
     """
     plain = plain_files(folder, split, pair)
     origin = plain[0].parent if plain else Path(folder) / sources.held_out_archive(split).name
@@ -59,9 +59,9 @@ def read_sgml(archive, split, pair):
 
 
 def positions(part, whole):
-    """For each sentence pair of ``part`` its place in ``whole``, from 0; each place is taken once.
+    """The index in ``whole`` of each sentence pair of ``part``; no index occurs twice.
 
-    Both are (sources, references). The order may differ, as it does in newstest2014. Raises InputError if a pair is
+    Both are (sources, references). Their order may differ, as it does in newstest2014. Raises InputError if a pair is
     not in ``whole``.
     """
     places = defaultdict(list)

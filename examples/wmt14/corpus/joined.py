@@ -1,19 +1,21 @@
-"""Join consecutive sentences: all single lines of INPUT, then its pairs of lines, and so on up to eight at a time.
+"""Join consecutive sentences: write all lines of INPUT, then its lines joined two at a time, and so on up to eight.
 
-Groups do not overlap, and a last group that is too small is left out, so every line of the k-th part holds k sentences.
+Groups do not overlap. The last lines are left out if they are too few for a group, so that each line of the k-th part
+has k sentences.
 """
 
 import argparse
 from pathlib import Path
 
 from examples.common.command_line import run_main
+from examples.common.files import write_at_once
 from fairseq_posenc.scoring.text import read_lines
 
 MOST = 8
 
 
 def joined(lines, most=MOST):
-    """The lines, then non-overlapping groups of 2, 3, .. ``most`` lines joined with a space."""
+    """The lines, followed by their groups of 2, 3, .. ``most`` lines, each joined with spaces."""
     return [
         " ".join(lines[start : start + size])
         for size in range(1, most + 1)
@@ -27,9 +29,7 @@ def main(argv=None):
     parser.add_argument("output", type=Path)
     args = parser.parse_args(argv)
     text = "".join(line + "\n" for line in joined(read_lines(args.input)))
-    partial = args.output.with_name(args.output.name + ".partial")
-    partial.write_bytes(text.encode())
-    partial.replace(args.output)
+    write_at_once(args.output, text)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""What WMT14's training and held-out text consists of, and where it lies."""
+"""The files of WMT14's training and held-out text, and where to download them."""
 
 from dataclasses import dataclass
 
@@ -6,11 +6,11 @@ from sacrebleu.dataset import DATASETS
 
 from examples.common.fetch import Archive
 
-#: Places that have the archives below, tried in this order; https first.
+#: Sites that have the archives below, tried in this order.
 MIRRORS = ("https://www.statmt.org", "https://statmt.org", "http://www.statmt.org")
 
-#: sacreBLEU's names of the held-out sets, by our names of the splits. ``test-sacrebleu`` are the sentences of the test
-#: set that were scored officially: 2,737 of 3,003 in English-German, all of them in English-French.
+#: {split: sacreBLEU's name of it}. ``test-sacrebleu`` has the sentences of the test set that were scored officially:
+#: 2,737 of 3,003 in English-German, all of them in English-French.
 HELD_OUT = {"valid": "wmt13", "test": "wmt14/full", "test-sacrebleu": "wmt14"}
 
 
@@ -18,8 +18,10 @@ HELD_OUT = {"valid": "wmt13", "test": "wmt14/full", "test-sacrebleu": "wmt14"}
 class Part:
     """One parallel text in an archive.
 
-    ``member`` is its path there, with the language in place of ``{}``; ``pairs`` its number of sentence pairs as far as
-    remembered: another number is worth a warning, no more.
+    Args:
+        archive: Archive.
+        member: its path in the archive, with ``{}`` for the language.
+        pairs: its expected number of sentence pairs; any other number causes a warning.
     """
 
     archive: Archive

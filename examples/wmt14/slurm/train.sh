@@ -3,8 +3,8 @@
 #
 #   sbatch --nodes=2 --gpus-per-node=4 examples/wmt14/slurm/train.sh ENCODING en-de|en-fr base|big [options]
 #
-# The arguments and variables (SCALE, WORK, NAME, SEED) are those of train.sh. 1, 2, 4 or 8 GPUs in all keep the paper's
-# batch. A job that was preempted or ran out of time continues from its last checkpoint when it is submitted again.
+# The arguments and variables (SCALE, WORK, NAME, SEED) are those of train.sh. A total of 1, 2, 4 or 8 GPUs keeps the
+# paper's batch. If a job was preempted or ran out of time, submit it again: it resumes from its last checkpoint.
 #
 #SBATCH --job-name=wmt14
 #SBATCH --ntasks-per-node=1
@@ -16,11 +16,6 @@
 set -euo pipefail
 
 cd "${SLURM_SUBMIT_DIR:?is not set: submit this script with sbatch}"
-if [ ! -x examples/wmt14/train.sh ]; then
-    echo "slurm/train.sh: error: $PWD is not the root of the repository; submit from there" >&2
-    exit 2
-fi
+[ -f examples/common/slurm.sh ] || { echo "error: $PWD is not the root of the repository; submit there" >&2; exit 2; }
 source examples/common/slurm.sh
-# SLURM_NODEID is known on each machine only.
-# shellcheck disable=SC2016
-exec srun bash -c 'NODE_RANK=$SLURM_NODEID exec examples/wmt14/train.sh "$@"' train.sh "$@"
+train wmt14 "$@"
