@@ -25,6 +25,8 @@ def execute(command, environment, stdin, printed):
         os.dup2(opened, stream)
         os.close(opened)
     sys.stdin = os.fdopen(0, closefd=False)  # multiprocessing has given it /dev/null
+    # Workers of a command start as they do in a command that was not forked from here.
+    multiprocessing.set_start_method(multiprocessing.get_all_start_methods()[0], force=True)
     faulthandler.enable()
     torch.set_num_threads(1)
     os.environ.update(environment)
