@@ -18,6 +18,7 @@ SCHEMAS = {
     "receptive-field": 1,
     "cost": 1,
     "pattern-cost": 1,
+    "command-cost": 1,
     "gpu-check": 1,
     "quickstart": 1,
     "table": 1,

@@ -14,6 +14,13 @@ def now(device):
     return time.perf_counter()
 
 
+def turns(names, rounds):
+    """The order of the names in each round; it rotates, so that no name is always first."""
+    for number in range(rounds):
+        start = number % len(names)
+        yield names[start:] + names[:start]
+
+
 def in_turns(runs, rounds, device, title=None):
     """Time functions that take turns, round by round, because machines are noisy; after one warm-up round.
 
@@ -26,10 +33,8 @@ def in_turns(runs, rounds, device, title=None):
     """
     names, timings = list(runs), {name: [] for name in runs}
     with tqdm(total=(rounds + 1) * len(names), desc=title, file=sys.stderr, disable=title is None) as progress:
-        for number in range(rounds + 1):
-            # The order rotates, so that no function always starts first.
-            start = number % len(names)
-            for name in names[start:] + names[:start]:
+        for number, order in enumerate(turns(names, rounds + 1)):
+            for name in order:
                 begin = now(device)
                 returned = runs[name]()
                 seconds = now(device) - begin

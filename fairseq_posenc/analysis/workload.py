@@ -3,7 +3,7 @@
 from argparse import Namespace
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
-from typing import Optional
+from typing import ClassVar, Optional
 
 import torch
 
@@ -49,6 +49,7 @@ class Workload:
 class Translation(Workload):
     """``sentences`` pairs of ``length`` tokens each, on models of ``size``."""
 
+    task: ClassVar[str] = "translation"
     size: str = "wmt_en_de"
     length: int = 32
     sentences: int = 32
@@ -59,12 +60,15 @@ class Translation(Workload):
         return self.length * self.sentences
 
     def model(self, system):
+        return self.build(*self.arguments(system))
+
+    def arguments(self, system):
+        """The architecture of a system, and its other flags in ``fairseq-train``."""
         arch = f"transformer_{self.size}" if system == STOCK else architecture(system, self.size)
         # Tables of absolute positions have fairseq's default of 1024 rows, or more if needed: generation takes one
         # position more than the length, for the end of the sentence.
         rows = max(1024, self.length + 1)
-        flags = ["--share-all-embeddings", "--max-source-positions", rows, "--max-target-positions", rows]
-        return self.build(arch, flags)
+        return arch, ["--share-all-embeddings", "--max-source-positions", rows, "--max-target-positions", rows]
 
     def batch(self):
         """Source, previous output and target, (sentences, length) each."""
@@ -80,14 +84,15 @@ class Translation(Workload):
 class LanguageModels(Translation):
     """``sentences`` texts of ``length`` tokens each, on language models of ``size``."""
 
+    task: ClassVar[str] = "language_modeling"
     size: str = "base"
 
-    def model(self, system):
+    def arguments(self, system):
         if system == STOCK:
             arch, flags = "transformer_lm", stock_language_model_flags(self.size)
         else:
             arch, flags = architecture(system, self.size, "transformer_lm"), []
-        return self.build(arch, [*flags, "--task", "language_modeling", "--tokens-per-sample", self.length])
+        return arch, [*flags, "--task", self.task, "--tokens-per-sample", self.length]
 
     def inputs(self):
         return self.batch()[:1]

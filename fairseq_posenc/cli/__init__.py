@@ -27,7 +27,7 @@ COMMANDS = {
     ),
     "bench": (
         "fairseq_posenc.cli.bench",
-        "speed and memory of encodings relative to stock fairseq, or of attention patterns",
+        "speed and memory of encodings and whole commands relative to stock fairseq, or of attention patterns",
     ),
     "gpu-check": ("fairseq_posenc.cli.gpu_check", "what to run first on a GPU: parity with the CPU, kernels, speed"),
     "plot": ("fairseq_posenc.cli.plot", "figures of saved results: PNG, PDF, and TSV with the numbers"),

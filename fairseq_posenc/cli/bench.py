@@ -1,4 +1,5 @@
-"""Speed and memory of encodings relative to stock fairseq's sinusoidal Transformer, or of attention patterns.
+"""Speed and memory of encodings relative to stock fairseq's sinusoidal Transformer, of attention patterns, or of whole
+commands.
 
 --measure chooses the measurements: "training" (one update), "generation" (beam search), "forward" (ten forward passes
 of one fixed batch, Figure 2 of the PosNet paper), "memory" (peak memory of two updates in a separate process: of the
@@ -13,18 +14,26 @@ forward pass, timed for the whole model and for attention alone (between the pro
 the model's own memory. The output also shows how time grows with the length (an exponent of 1 is linear) and the
 speed-up over full attention.
 
+With --commands, fairseq's own commands run as users run them, each in a process of its own, on data written for it:
+"train" is fairseq-train, with this package's criterion and optimizer for its encodings; "train-stock-flags" is
+fairseq-train with fairseq's criterion and optimizer for all; "generate" is fairseq-generate on checkpoints of one
+update; "eval-lm" is fairseq-eval-lm. The output shows speed as the command itself reports it, the time and peak memory
+of the process, the time by part, and the speed that matrix products alone would allow, timed on the same machine.
+
   fairseq-posenc bench --measure forward,memory --encodings sinusoidal,shaw,t5 --json cost.json
   fairseq-posenc plot cost.json --output figure2
   fairseq-posenc bench --task language_modeling --measure training --encodings alibi,xpos --length 512 --sentences 2
   fairseq-posenc bench --patterns full,blockwise:512 --encodings none,xpos,alibi --json patterns.json
   fairseq-posenc bench --patterns full --measure memory --lengths 8192 --encodings alibi,t5 --json memory.json
+  fairseq-posenc bench --commands train,generate --encodings sinusoidal,alibi --json commands.json
 """
 
 from pathlib import Path
 
-from fairseq_posenc.cli import patterns
+from fairseq_posenc.cli import commands, patterns
 from fairseq_posenc.cli.devices import add_device_arguments, check_device
 from fairseq_posenc.cli.lists import numbers, words
+from fairseq_posenc.cli.workloads import TASKS, check_numbers, workload_of
 from fairseq_posenc.encodings import encoding_class, encoding_names
 from fairseq_posenc.errors import InputError
 from fairseq_posenc.provenance import check_json_target
@@ -32,11 +41,12 @@ from fairseq_posenc.results import write_result
 from fairseq_posenc.tables import aligned
 
 MEASURES = ("training", "generation", "forward", "memory")
-TASKS = ("translation", "language_modeling")
-#: Options without --patterns, with their defaults; they are an error with --patterns.
-SYSTEM_DEFAULTS = {"task": "translation", "size": None, "length": 32, "sentences": 32, "beam": None}
-#: Upper limits of options; larger values fit no machine.
-MOST = {"vocabulary": 10_000_000, "length": 1_000_000, "sentences": 1_000_000, "beam": 1000, "rounds": 10_000}
+#: Kind of measurement -> its options that not all kinds have, with their defaults; others are an error.
+OPTIONS = {
+    "": {"measure": None, "task": "translation", "size": None, "length": 32, "sentences": 32, "beam": None},
+    "--patterns": {"measure": None, **patterns.DEFAULTS},
+    "--commands": commands.DEFAULTS,
+}
 
 
 def add_arguments(parser):
@@ -44,7 +54,7 @@ def add_arguments(parser):
         "--measure",
         type=words,
         metavar="MEASURE,MEASURE",
-        help=f"any of {', '.join(MEASURES)} (default: all but forward; with --patterns: forward)",
+        help=f"any of {', '.join(MEASURES)} (default: all but forward; with --patterns: forward; not with --commands)",
     )
     parser.add_argument(
         "--encodings",
@@ -62,16 +72,42 @@ def add_arguments(parser):
         "--rounds",
         type=int,
         metavar="N",
-        help="measured rounds, after one warm-up round (default: 7; with --patterns: 5)",
+        help="measured rounds, after one warm-up round (default: 7; with --patterns: 5; with --commands: 3)",
     )
     add_device_arguments(parser)
     parser.add_argument("--json", type=Path, metavar="OUT", help="also write the results to this file")
     systems = parser.add_argument_group("encodings relative to stock fairseq")
     systems.add_argument("--task", choices=TASKS, help="default: translation")
     systems.add_argument("--size", help="architecture size (default: wmt_en_de; for language models: base)")
-    systems.add_argument("--length", type=int, metavar="N", help="tokens per sentence (default: 32)")
-    systems.add_argument("--sentences", type=int, metavar="N", help="sentences per batch (default: 32)")
+    long, few = commands.BATCH["language_modeling"]
+    systems.add_argument(
+        "--length",
+        type=int,
+        metavar="N",
+        help=f"tokens per sentence, with --commands at most (default: 32; language models with --commands: {long})",
+    )
+    systems.add_argument(
+        "--sentences",
+        type=int,
+        metavar="N",
+        help=f"sentences per batch (default: 32; language models with --commands: {few})",
+    )
     systems.add_argument("--beam", type=int, metavar="N", help="beam size of generation (default: 4)")
+    command_group = parser.add_argument_group("whole commands relative to stock fairseq")
+    command_group.add_argument(
+        "--commands",
+        type=words,
+        nargs="?",
+        const=[],
+        metavar="COMMAND,COMMAND",
+        help=f"measure whole commands: {', '.join(commands.COMMANDS)} (default value: all of the task)",
+    )
+    command_group.add_argument(
+        "--batches",
+        type=int,
+        metavar="N",
+        help=f"batches per run, in training updates (default: {commands.DEFAULTS['batches']})",
+    )
     pattern_group = parser.add_argument_group("attention patterns by length")
     pattern_group.add_argument(
         "--patterns",
@@ -93,30 +129,32 @@ def add_arguments(parser):
 
 
 def run(args):
-    defaults, refused, needs = (
-        (patterns.DEFAULTS, SYSTEM_DEFAULTS, "without")
-        if args.patterns
-        else (SYSTEM_DEFAULTS, patterns.DEFAULTS, "with")
-    )
-    for name in refused.keys() - defaults.keys():
-        if getattr(args, name) is not None:
+    mode = mode_of(args)
+    for name in dict.fromkeys(name for options in OPTIONS.values() for name in options):
+        if name not in OPTIONS[mode] and getattr(args, name) is not None:
             option = f"--{name.replace('_', '-')}"
-            raise InputError(f"{option} is for measurements {needs} --patterns; leave one of the two out")
-    for name, default in defaults.items():
+            if mode:
+                raise InputError(f"{option} is not for measurements with {mode}; leave one of the two out")
+            home = next(mode for mode, options in OPTIONS.items() if name in options)
+            raise InputError(f"{option} is for measurements with {home}; give both, or leave {option} out")
+    for name, default in OPTIONS[mode].items():
         if getattr(args, name) is None:
             setattr(args, name, default)
     if args.json:
         check_json_target(args.json)
-    if args.patterns:
-        patterns.run(args)
-    else:
-        run_systems(args)
+    {"": run_systems, "--patterns": patterns.run, "--commands": commands.run}[mode](args)
+
+
+def mode_of(args):
+    """The kind of measurement, one of OPTIONS. Raises InputError if two are asked for."""
+    if args.commands is not None and args.patterns:
+        raise InputError("--commands and --patterns are two kinds of measurement; leave one of the two out")
+    return "--commands" if args.commands is not None else "--patterns" if args.patterns else ""
 
 
 def run_systems(args):
     """Measure encodings relative to stock fairseq."""
-    translates = args.task == "translation"
-    measures = [name for name in MEASURES if translates or name != "generation"]
+    measures = [name for name in MEASURES if args.task == "translation" or name != "generation"]
     requested = args.measure or [name for name in measures if name != "forward"]
     for measure in requested:
         if measure not in measures:
@@ -129,37 +167,16 @@ def run_systems(args):
     encodings = [encoding_class(name).name for name in args.encodings or encoding_names()]
     args.vocabulary = 40_000 if args.vocabulary is None else args.vocabulary
     args.rounds = 7 if args.rounds is None else args.rounds
-    for argument in MOST:
-        value = getattr(args, argument)
-        if value is not None and value < 1:
-            raise InputError(f"--{argument} must be at least 1, but is {value}")
-        if value is not None and value > MOST[argument]:
-            raise InputError(f"--{argument} must be at most {MOST[argument]}, but is {value}")
+    check_numbers(args)
     # fairseq takes seconds to import: only after the arguments have been checked.
     import torch
 
     from fairseq_posenc.analysis import cost
     from fairseq_posenc.analysis.precision import missing_kernels_in_one_line
-    from fairseq_posenc.analysis.workload import STOCK, LanguageModels, Translation
-    from fairseq_posenc.models import language_model, transformer
+    from fairseq_posenc.analysis.workload import STOCK
 
-    kind = Translation if translates else LanguageModels
-    size = args.size or kind.size
-    # wiki103 has an adaptive softmax, so there are no logits for a plain cross-entropy.
-    sizes = transformer.SIZES if translates else [name for name in language_model.SIZES if name != "wiki103"]
-    if size not in sizes:
-        raise InputError(f"--size must be one of {', '.join(sizes)}, but is {size}")
+    workload = workload_of(args)
     check_device(args.device)
-
-    workload = kind(
-        vocab_size=args.vocabulary,
-        device=args.device,
-        precision=args.precision,
-        size=size,
-        length=args.length,
-        sentences=args.sentences,
-        beam=args.beam,
-    )
     cost.check_limits(workload, encodings, generates=generates)
     runs = {"training": cost.TrainingStep, "generation": cost.Generation, "forward": cost.Forward}
     times = {}

@@ -7,6 +7,7 @@ The "kind" of a result determines the figure:
                                PosNet's kernels (examples/wmt14)
   grain, lengths               results of the commands with these names
   cost, pattern-cost           time and memory (bench; bench --patterns)
+  command-cost                 speed and time by part of whole commands (bench --commands)
   extrapolation, by-position   perplexity by length, or by position (extrapolate)
   length-table                 a table by lengths, next to the paper's numbers (examples/lm)
   resolution, receptive-field  results of the commands with these names

@@ -6,6 +6,7 @@ from pathlib import Path
 from fairseq_posenc.errors import InputError
 from fairseq_posenc.plots import (
     by_position,
+    command_cost,
     cost,
     encoding,
     extrapolation,
@@ -33,6 +34,7 @@ KINDS = {
     "resolution": resolution,
     "by-position": by_position,
     "pattern-cost": pattern_cost,
+    "command-cost": command_cost,
     "length-table": length_table,
     "extrapolation": extrapolation,
     "table": scores,

@@ -77,7 +77,7 @@ def test_memory_is_that_of_the_bias():
         (["--lengths", "0,5"], "--lengths must be at least 1"),
         (["--encodings", "posnet-embed", "--lengths", "9,600"], "--lengths 600: posnet-embed reads at most 512 tokens"),
         (["--json", "/nonexistent/x.json"], "does not exist"),
-        (["--beam", "2"], "--beam is for measurements without --patterns; leave one of the two out"),
+        (["--beam", "2"], "--beam is not for measurements with --patterns; leave one of the two out"),
     ],
 )
 def test_bad_input_is_one_line(words, told, capsys):
@@ -88,7 +88,7 @@ def test_bad_input_is_one_line(words, told, capsys):
 
 def test_options_of_patterns_alone_are_one_line(capsys):
     assert main(["bench", "--layers", "1"]) == 2
-    assert "--layers is for measurements with --patterns; leave one of the two out" in capsys.readouterr().err
+    assert "--layers is for measurements with --patterns; give both, or leave --layers out" in capsys.readouterr().err
 
 
 def test_the_old_name_still_works(tmp_path, capsys):

@@ -96,6 +96,32 @@ PATTERN_COST = {
 }
 
 
+def command(rate, ratio, bound, **parts):
+    return {
+        "rate": rate,
+        "quartiles": [rate - 1, rate + 1],
+        "ratio_to_stock": ratio,
+        "ratio_quartiles": [ratio, ratio + 0.5],
+        "bound": bound,
+        "profile": {"parts": parts},
+    }
+
+
+COMMAND_COST = {
+    "kind": "command-cost",
+    "commands": {
+        "train": {
+            "unit": "words",
+            "systems": {
+                "stock": command(100.0, 1.0, 250.0, attention=0.5, output=0.25),
+                "rope": command(160.0, 1.5, 300.0, attention=0.25, output=0.5),
+            },
+        },
+        "generate": {"unit": "sentences", "systems": {"stock": command(2.0, 1.0, 3.0, search=0.5, rest=1.0)}},
+    },
+}
+
+
 def number(value, **more):
     return {"value": value, "deviation": None, "p": None, "mark": "", **more}
 
@@ -132,6 +158,7 @@ RECORDS = {
     "scores": SCORES,
     "quickstart": QUICKSTART,
     "pattern-cost": PATTERN_COST,
+    "command-cost": COMMAND_COST,
     "length-table": LENGTH_TABLE,
     **LANGUAGE_MODELS,
 }
@@ -224,6 +251,18 @@ def test_bars_are_the_medians_and_whiskers_the_quartiles(results):
     assert [tick.get_text() for tick in forward.get_yticklabels()] == ["stock", "shaw"]
     assert "(s)" in forward.get_xlabel() and "(GiB)" in memory.get_xlabel()
     assert forward.yaxis_inverted()  # the first system at the top
+
+
+def test_speeds_of_commands_stand_over_the_parts_of_their_time(results):
+    speed, other_speed, time, other_time = draw("command-cost").axes
+    assert [bar.get_width() for bar in speed.patches] == [1.0, 1.5]
+    whiskers = [segment[:, 0].tolist() for lines in speed.collections for segment in lines.get_segments()]
+    assert whiskers == [[1.0, 1.5], [1.5, 2.0]]
+    (bound,) = [line for line in speed.lines if line.get_label() == "matrix products alone"]
+    assert bound.get_xdata().tolist() == [2.5, 3.0] and bound.get_ydata().tolist() == [0, 1]
+    assert [text.get_text() for text in speed.texts] == ["100", "160"] and "words/s" in speed.get_xlabel()
+    assert [(bar.get_x(), bar.get_width()) for bar in time.patches] == [(0, 0.5), (0.5, 0.25), (0, 0.25), (0.25, 0.5)]
+    assert "generate" in other_speed.get_xlabel() and len(other_time.patches) == 2
 
 
 def test_lines_go_through_the_numbers(results):
