@@ -93,7 +93,7 @@ class SelfAttention(MultiheadAttention):
             (T, B, C), and the weights or None.
         """
         if static_kv or before_softmax:
-            raise ValueError("static_kv and before_softmax belong to cross-attention, which stays fairseq's own")
+            raise ValueError("static_kv and before_softmax belong to cross-attention")
         length, batch, _ = query.shape
         q, k, v = (self._split_heads(projection(query)) for projection in (self.q_proj, self.k_proj, self.v_proj))
 

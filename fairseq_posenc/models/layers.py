@@ -1,4 +1,4 @@
-"""fairseq's Transformer layers around our self-attention."""
+"""fairseq's Transformer layers around our attention."""
 
 from collections.abc import Callable
 from functools import partial
@@ -13,6 +13,7 @@ from fairseq.modules.transformer_layer import TransformerDecoderLayerBase, Trans
 from torch import nn
 from torch.utils.checkpoint import checkpoint
 
+from fairseq_posenc.attention.cross_attention import CrossAttention
 from fairseq_posenc.attention.self_attention import SelfAttention
 
 # fairseq 0.12.2 keeps a second, trainable copy of every weight in its encoder layer for a fused inference path.
@@ -55,29 +56,44 @@ class EncoderLayer(TransformerEncoderLayerBase):
 
 
 class DecoderLayer(TransformerDecoderLayerBase):
-    """Decoder layer; its cross-attention stays fairseq's own."""
+    """Decoder layer that computes attention weights only where it is asked for them, also in evaluation mode."""
 
     def __init__(self, cfg: TransformerConfig, no_encoder_attn: bool = False) -> None:
         super().__init__(cfg, no_encoder_attn)
         name_dropouts(self, TransformerDecoderLayerBase.__name__)
+        self.need_attn = False
+
+    def make_generation_fast_(self, **options: Any) -> None:
+        """Nothing: fairseq's layer would return weights for ``--print-alignment``, whether it is asked or not."""
 
     def build_self_attention(
         self, embed_dim: int, cfg: TransformerConfig, add_bias_kv: bool = False, add_zero_attn: bool = False
     ) -> SelfAttention:
         return build_self_attention(embed_dim, cfg, cfg.decoder)
 
+    def build_encoder_attention(self, embed_dim: int, cfg: TransformerConfig) -> CrossAttention:
+        source_dim = cfg.encoder.embed_dim
+        options = attention_options(cfg, cfg.decoder)
+        attention = CrossAttention(embed_dim, kdim=source_dim, vdim=source_dim, **options)
+        name_dropouts(attention, MultiheadAttention.__name__)
+        return attention
+
 
 def build_self_attention(embed_dim: int, cfg: TransformerConfig, side: EncDecBaseConfig) -> SelfAttention:
     """SelfAttention as ``cfg`` and its encoder or decoder part ``side`` say."""
-    attention = SelfAttention(
-        embed_dim,
-        side.attention_heads,
-        dropout=cfg.attention_dropout,
-        q_noise=cfg.quant_noise.pq,
-        qn_block_size=cfg.quant_noise.pq_block_size,
-    )
+    attention = SelfAttention(embed_dim, **attention_options(cfg, side))
     name_dropouts(attention, MultiheadAttention.__name__)
     return attention
+
+
+def attention_options(cfg: TransformerConfig, side: EncDecBaseConfig) -> dict[str, Any]:
+    """What self-attention and cross-attention of one side are built with."""
+    return {
+        "heads": side.attention_heads,
+        "dropout": cfg.attention_dropout,
+        "q_noise": cfg.quant_noise.pq,
+        "qn_block_size": cfg.quant_noise.pq_block_size,
+    }
 
 
 def wrap_layer(layer: EncoderLayer | DecoderLayer, cfg: TransformerConfig) -> nn.Module:
