@@ -5,7 +5,7 @@ from typing import Any, Optional
 
 import torch
 
-from fairseq_posenc.encodings.positions import PADDING, Positions, length_of, token_positions
+from fairseq_posenc.encodings.positions import PADDING, Positions, is_eager, length_of, token_positions
 
 #: What incremental decoding keeps for one attention, and for all of them.
 Buffer = dict[str, Any]
@@ -67,17 +67,93 @@ class Keys:
 NO_KEYS = Keys(range(0))
 
 
-def read_cache(buffer: Optional[Buffer]) -> tuple[Keys, Optional[torch.Tensor], Optional[torch.Tensor]]:
-    """What a buffer of incremental decoding holds: Keys, and (B, H, T, D) keys and values or None."""
+#: Free places of a new Store: so many, or this share of the keys that it holds.
+ROOM, SHARE = 8, 0.25
+
+
+class Store:
+    """Keys and values (B, H, places, D) of which the first ``used`` places are in use.
+
+    A step of decoding writes its own keys into a free place, instead of copying all that came before.
+    """
+
+    def __init__(self, k: torch.Tensor, v: torch.Tensor, used: int) -> None:
+        self.k, self.v, self.used = k, v, used
+        self._spare = k[:0], v[:0]
+
+    @classmethod
+    def of(cls, k: torch.Tensor, v: torch.Tensor, room: int) -> "Store":
+        """A copy of keys and values (B, H, T, D) with ``room`` more places."""
+        places = k.size(2) + room
+        store = cls(*(x.new_empty(x.size(0), x.size(1), places, x.size(3)) for x in (k, v)), used=0)
+        store.append(k, v)
+        return store
+
+    @property
+    def room(self) -> int:
+        """How many places are free."""
+        return self.k.size(2) - self.used
+
+    def append(self, k: torch.Tensor, v: torch.Tensor) -> None:
+        """Write keys and values (B, H, T, D) into the first free places."""
+        stop = self.used + k.size(2)
+        self.k[:, :, self.used : stop] = k
+        self.v[:, :, self.used : stop] = v
+        self.used = stop
+
+    def newest(self, count: int) -> tuple[torch.Tensor, torch.Tensor]:
+        """The last ``count`` keys and values in use, (B, H, count, D)."""
+        part = slice(self.used - count, self.used)
+        return self.k[:, :, part], self.v[:, :, part]
+
+    def reordered(self, new_order: torch.Tensor) -> "Store":
+        """A Store of the rows ``new_order``."""
+        # Free places too: whole rows are copied faster than parts of them.
+        return Store(self.k.index_select(0, new_order), self.v.index_select(0, new_order), self.used)
+
+    def reorder_(self, new_order: torch.Tensor) -> None:
+        """Keep the rows ``new_order``. The two memories that this takes change places at the next call."""
+        rows = len(new_order)
+        if len(self._spare[0]) < rows:
+            self._spare = tuple(x.new_empty(rows, *x.shape[1:]) for x in (self.k, self.v))
+        k, v = (x[:rows] for x in self._spare)
+        torch.index_select(self.k, 0, new_order, out=k)
+        torch.index_select(self.v, 0, new_order, out=v)
+        self._spare, self.k, self.v = (self.k, self.v), k, v
+
+
+def read_cache(buffer: Optional[Buffer]) -> Keys:
+    """The Keys that a buffer of incremental decoding holds."""
     if not buffer:
-        return NO_KEYS, None, None
-    k, v, start = buffer["prev_key"], buffer["prev_value"], buffer["start"]
-    idx = range(start, start + k.size(2))
-    return Keys(idx, buffer["prev_key_padding_mask"], buffer["tokens_before"]), k, v
+        return NO_KEYS
+    start = buffer["start"]
+    idx = range(start, start + buffer["prev_key"].size(2))
+    return Keys(idx, buffer["prev_key_padding_mask"], buffer["tokens_before"])
 
 
-def cache_of(keys: Keys, k: torch.Tensor, v: torch.Tensor, count: Optional[int]) -> Buffer:
-    """A buffer with the newest ``count`` of these keys and values (None: all). Its names are fairseq's, less two."""
+def appended(
+    buffer: Optional[Buffer], k: torch.Tensor, v: torch.Tensor
+) -> tuple[torch.Tensor, torch.Tensor, Optional[Store]]:
+    """The keys and values of a buffer followed by new ones (B, H, T, D), and the Store that holds them, if any."""
+    past = (buffer["prev_key"], buffer["prev_value"]) if buffer else (k[:, :, :0], v[:, :, :0])
+    if torch.is_grad_enabled() or not is_eager():  # autograd must find what it keeps unchanged
+        if buffer:
+            k, v = (torch.cat(pair, dim=2) for pair in zip(past, (k, v)))
+        return k, v, None
+    seen, count = past[0].size(2), k.size(2)
+    store = buffer["store"] if buffer else None
+    # Places in use stay as they are: where the same cache is continued a second time, a new Store is made.
+    if store is None or store.used != buffer["used"] or store.room < count:
+        store = Store.of(*past, room=count + max(ROOM, int(SHARE * seen)))
+    store.append(k, v)
+    return *store.newest(seen + count), store
+
+
+def cache_of(keys: Keys, k: torch.Tensor, v: torch.Tensor, store: Optional[Store], count: Optional[int]) -> Buffer:
+    """A buffer with the newest ``count`` of these keys and values (None: all), which ``store`` holds, if any.
+
+    Four of its names are fairseq's.
+    """
     keys = keys.newest(count)
     first = k.size(2) - length_of(keys.idx)
     return {
@@ -86,11 +162,25 @@ def cache_of(keys: Keys, k: torch.Tensor, v: torch.Tensor, count: Optional[int])
         "prev_key_padding_mask": keys.padding,
         "start": keys.idx.start,
         "tokens_before": keys.tokens_before,
+        "store": store,
+        "used": 0 if store is None else store.used,
     }
 
 
-def reorder(buffer: Buffer, new_order: torch.Tensor) -> Buffer:
-    """The buffer for the sentences ``new_order`` of its batch."""
-    return {
-        name: value.index_select(0, new_order) if torch.is_tensor(value) else value for name, value in buffer.items()
+def reorder(buffer: Buffer, new_order: torch.Tensor, in_place: bool = False) -> Buffer:
+    """The buffer for the sentences ``new_order`` of its batch; ``in_place``: without leaving the old one whole."""
+    store = buffer.get("store")
+    if store is not None and store.used != buffer["used"]:
+        store = None
+    of_store = () if store is None else ("prev_key", "prev_value")
+    reordered = {
+        name: value.index_select(0, new_order) if torch.is_tensor(value) and name not in of_store else value
+        for name, value in buffer.items()
     }
+    if store is not None:
+        if in_place:
+            store.reorder_(new_order)
+        else:
+            store = reordered["store"] = store.reordered(new_order)
+        reordered.update(zip(of_store, store.newest(buffer["prev_key"].size(2))))
+    return reordered

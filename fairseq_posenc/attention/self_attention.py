@@ -9,7 +9,7 @@ from fairseq.modules import MultiheadAttention
 from torch.autograd.graph import saved_tensors_hooks
 
 from fairseq_posenc.attention.computation import AttentionCall
-from fairseq_posenc.attention.keys import IncrementalState, Keys, cache_of, read_cache, reorder
+from fairseq_posenc.attention.keys import IncrementalState, Keys, appended, cache_of, read_cache, reorder
 from fairseq_posenc.attention.masks import additive
 from fairseq_posenc.attention.patterns import FULL, Pattern, Window
 from fairseq_posenc.encodings.base import PositionEncoding
@@ -97,8 +97,8 @@ class SelfAttention(MultiheadAttention):
         length, batch, _ = query.shape
         q, k, v = (self._split_heads(projection(query)) for projection in (self.q_proj, self.k_proj, self.v_proj))
 
-        past, past_k, past_v = read_cache(self._get_input_buffer(incremental_state))
-        keys = past.extended(length, key_padding_mask, batch, query.device)
+        cache = self._get_input_buffer(incremental_state)
+        keys = read_cache(cache).extended(length, key_padding_mask, batch, query.device)
         q_idx = range(keys.idx.stop - length, keys.idx.stop)
         encoding = self.position_encoding
         if encoding is not None:
@@ -108,13 +108,12 @@ class SelfAttention(MultiheadAttention):
                     self.layers_pass.positions if self.layers_pass else keys.positions(query.device).newest(length)
                 )
                 v = encoding.values(v, positions)
-        if past_k is not None and past_v is not None:
-            k, v = torch.cat([past_k, k], dim=2), torch.cat([past_v, v], dim=2)
 
         pattern, added_mask = None, None
         if incremental_state is not None:
             pattern = self.stepwise_pattern
-            self._set_input_buffer(incremental_state, cache_of(keys, k, v, pattern.left_context))
+            k, v, store = appended(cache, k, v)
+            self._set_input_buffer(incremental_state, cache_of(keys, k, v, store, pattern.left_context))
         elif attn_mask is not None and attn_mask.numel() == 0:
             pattern = self.pattern
         if attn_mask is not None and attn_mask.numel() > 0:
@@ -136,15 +135,18 @@ class SelfAttention(MultiheadAttention):
 
     def keys_seen(self, incremental_state: IncrementalState) -> Keys:
         """The Keys that this cache holds. Their indices end with the last one that it has seen."""
-        return read_cache(self._get_input_buffer(incremental_state))[0]
+        return read_cache(self._get_input_buffer(incremental_state))
 
     def reorder_incremental_state(
-        self, incremental_state: IncrementalState, new_order: torch.Tensor
+        self, incremental_state: IncrementalState, new_order: torch.Tensor, in_place: bool = False
     ) -> IncrementalState:
-        """Give the cache the sentences ``new_order`` of its batch."""
+        """Give the cache the sentences ``new_order`` of its batch.
+
+        ``in_place``: copies of ``incremental_state`` need not remain as they are.
+        """
         cache = self._get_input_buffer(incremental_state)
         if cache:
-            self._set_input_buffer(incremental_state, reorder(cache, new_order))
+            self._set_input_buffer(incremental_state, reorder(cache, new_order, in_place))
         return incremental_state
 
     def _split_heads(self, x: torch.Tensor) -> torch.Tensor:
