@@ -84,8 +84,9 @@ class Store:
     @classmethod
     def of(cls, k: torch.Tensor, v: torch.Tensor, room: int) -> "Store":
         """A copy of keys and values (B, H, T, D) with ``room`` more places."""
-        places = k.size(2) + room
-        store = cls(*(x.new_empty(x.size(0), x.size(1), places, x.size(3)) for x in (k, v)), used=0)
+        batch, heads, length, _ = k.shape
+        shape = batch, heads, length + room
+        store = cls(k.new_empty(*shape, k.size(3)), v.new_empty(*shape, v.size(3)), used=0)
         store.append(k, v)
         return store
 
@@ -115,8 +116,8 @@ class Store:
         """Keep the rows ``new_order``. The two memories that this takes change places at the next call."""
         rows = len(new_order)
         if len(self._spare[0]) < rows:
-            self._spare = tuple(x.new_empty(rows, *x.shape[1:]) for x in (self.k, self.v))
-        k, v = (x[:rows] for x in self._spare)
+            self._spare = self.k.new_empty(rows, *self.k.shape[1:]), self.v.new_empty(rows, *self.v.shape[1:])
+        k, v = self._spare[0][:rows], self._spare[1][:rows]
         torch.index_select(self.k, 0, new_order, out=k)
         torch.index_select(self.v, 0, new_order, out=v)
         self._spare, self.k, self.v = (self.k, self.v), k, v
@@ -135,16 +136,14 @@ def appended(
     buffer: Optional[Buffer], k: torch.Tensor, v: torch.Tensor
 ) -> tuple[torch.Tensor, torch.Tensor, Optional[Store]]:
     """The keys and values of a buffer followed by new ones (B, H, T, D), and the Store that holds them, if any."""
-    past = (buffer["prev_key"], buffer["prev_value"]) if buffer else (k[:, :, :0], v[:, :, :0])
+    buffer = buffer or {"prev_key": k[:, :, :0], "prev_value": v[:, :, :0], "store": None, "used": 0}
+    past_k, past_v, store = buffer["prev_key"], buffer["prev_value"], buffer["store"]
     if torch.is_grad_enabled() or not is_eager():  # autograd must find what it keeps unchanged
-        if buffer:
-            k, v = (torch.cat(pair, dim=2) for pair in zip(past, (k, v)))
-        return k, v, None
-    seen, count = past[0].size(2), k.size(2)
-    store = buffer["store"] if buffer else None
+        return torch.cat([past_k, k], dim=2), torch.cat([past_v, v], dim=2), None
+    seen, count = past_k.size(2), k.size(2)
     # Places in use stay as they are: where the same cache is continued a second time, a new Store is made.
     if store is None or store.used != buffer["used"] or store.room < count:
-        store = Store.of(*past, room=count + max(ROOM, int(SHARE * seen)))
+        store = Store.of(past_k, past_v, room=count + max(ROOM, int(SHARE * seen)))
     store.append(k, v)
     return *store.newest(seen + count), store
 

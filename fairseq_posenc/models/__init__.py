@@ -2,4 +2,5 @@
 
 # fairseq looks for tasks and models alone: the rest is registered with the models.
 from fairseq_posenc import criterions, optim  # noqa: F401
+from fairseq_posenc.generation import choice  # noqa: F401
 from fairseq_posenc.scoring import fairseq_scorers  # noqa: F401

@@ -67,15 +67,17 @@ class Decoder(TransformerDecoderBase):
         full_context_alignment: bool = False,
         alignment_layer: int | None = None,
         alignment_heads: int | None = None,
+        need_attn: bool = True,
     ) -> tuple[torch.Tensor, dict[str, list[Any]]]:
         """Decode prev_output_tokens (B, T), or with ``incremental_state`` those columns that its cache has not seen.
 
-        Step by step that is one column, as in stock fairseq, but it may be a whole prefix too.
+        Step by step that is one column, as in stock fairseq, but it may be a whole prefix too. There may be several
+        rows per source sentence, in the order of the sentences.
 
         Returns:
             Features (B, T, C), and a dict with the attention over the source ("attn": [(B, T, S) or None]) of
             ``alignment_layer`` (default: the last), averaged over its first ``alignment_heads`` heads (default: all),
-            and the states between layers ("inner_states").
+            unless ``need_attn`` is False, and the states between layers ("inner_states").
         """
         tokens, positions, padding_mask = self._new_tokens(
             prev_output_tokens, incremental_state, full_context_alignment
@@ -94,7 +96,7 @@ class Decoder(TransformerDecoderBase):
         attention, states = None, [x]
         with one_pass(self_attentions(self), positions):
             for index, layer in enumerate(self.layers):
-                aligned = index == alignment_layer
+                aligned = need_attn and index == alignment_layer
                 x, layer_attention, _ = layer(
                     x,
                     source,
@@ -133,6 +135,15 @@ class Decoder(TransformerDecoderBase):
         positions = token_positions(padding_mask, left_padded).newest(length - first)
         needed = left_padded or (full_context and padded)
         return tokens[:, first:], positions, padding_mask[:, first:] if needed else None
+
+    def reorder_hypotheses(
+        self, incremental_state: IncrementalState, rows: torch.Tensor, sentences: torch.Tensor | None
+    ) -> None:
+        """Give the cache these rows of the target and these sentences of the source (None: the same), in place."""
+        for layer in self.layers.children():
+            layer.self_attn.reorder_incremental_state(incremental_state, rows, in_place=True)
+            if sentences is not None and layer.encoder_attn is not None:
+                layer.encoder_attn.reorder_incremental_state(incremental_state, sentences)
 
     def max_positions(self) -> int:
         """Longest target sentence, in tokens."""

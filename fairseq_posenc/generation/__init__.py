@@ -1,0 +1,1 @@
+"""Generation: fairseq's searches in less time. Importing ``choice`` makes fairseq's tasks use them."""
