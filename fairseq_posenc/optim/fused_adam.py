@@ -1,5 +1,6 @@
 """fairseq's Adam in one pass over all parameters, by PyTorch's fused kernel for CPU and CUDA."""
 
+import inspect
 import math
 from collections import defaultdict
 from collections.abc import Callable, Iterable
@@ -18,6 +19,11 @@ class FusedAdam(Adam):
 
     Parameters in fp16 or bf16 are updated in fp32 and rounded, as in fairseq's.
     """
+
+    # PyTorch wraps these so that they load its compiler first, which costs every training two seconds.
+    add_param_group = inspect.unwrap(torch.optim.Optimizer.add_param_group)
+    zero_grad = inspect.unwrap(torch.optim.Optimizer.zero_grad)
+    state_dict = inspect.unwrap(torch.optim.Optimizer.state_dict)
 
     @torch.no_grad()
     def step(self, closure: Optional[Callable] = None) -> Any:

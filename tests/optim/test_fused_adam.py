@@ -1,5 +1,8 @@
 """The fused Adam is fairseq's: updates, states, checkpoints in both directions."""
 
+import subprocess
+import sys
+
 import pytest
 import torch
 from fairseq import checkpoint_utils
@@ -83,3 +86,19 @@ def test_flags_without_a_fused_form_are_refused_in_one_line(flag, reversal_data,
     command = ("fairseq-train", reversal_data, "--arch", architecture("none"), *PLUGIN_TRAINING, *small_flags("none"))
     line = one_line(with_plugin(*command, *words, status=2))
     assert f"{flag} does not go with --optimizer fused_adam; give adam" in line
+
+
+def test_a_training_does_not_load_the_compiler():
+    """It takes two seconds. In a process of its own, as other tests load it."""
+    code = """
+import sys, torch
+from fairseq_posenc.optim.fused_adam import FusedAdam
+weight = torch.nn.Parameter(torch.ones(3))
+optimizer = FusedAdam([weight], lr=1.0)
+weight.sum().backward()
+optimizer.step()
+optimizer.zero_grad()
+assert optimizer.state_dict()["state"][0]["step"] == 1 and weight.lt(0.1).all() and weight.grad is None
+assert "torch._dynamo" not in sys.modules
+"""
+    subprocess.run([sys.executable, "-c", code], check=True)
