@@ -57,15 +57,16 @@ class PositionalKernels(nn.Module):
             )
         if positions.first is not None:
             return self._multiply(h, positions.first)
-        batch, length, dim = h.shape
-        kernel_of = positions.index.clamp(min=0).expand(batch, length)
+        batch, length = h.shape[:2]
+        index = positions.index.expand(batch, length)
+        kernel_of = index.clamp(min=0)
         if length == 1:  # a step of decoding: fewer kernels than positions
             own = self.weight[kernel_of[:, 0].clamp(max=self.weight.size(0) - 1)]
             return torch.bmm(h, own)
-        # Padding goes to a row of its own, before those of the positions, which is then left out.
-        slots = (positions.index - PADDING).expand(batch, length).unsqueeze(-1).expand(-1, -1, dim)
-        by_position = h.new_zeros(batch, positions.stop - PADDING, dim).scatter(1, slots, h)[:, -PADDING:]
-        return self._multiply(by_position, 0).gather(1, kernel_of.unsqueeze(-1).expand(-1, -1, dim))
+        # Where a sentence has each position; any column where it has none. That of padding comes first and is left out.
+        columns = torch.arange(length, device=h.device).expand(batch, length)
+        column_of = index.new_zeros(batch, positions.stop - PADDING).scatter(1, index - PADDING, columns)[:, -PADDING:]
+        return _rows(self._multiply(_rows(h, column_of), 0), kernel_of)
 
     def _multiply(self, h: torch.Tensor, first: int) -> torch.Tensor:
         """h (B, P, K) at the positions first .. first + P - 1."""
@@ -75,3 +76,10 @@ class PositionalKernels(nn.Module):
         if own.size(0) == count:
             return turned
         return torch.cat([turned, h[:, own.size(0) :] @ self.weight[-1]], dim=1)
+
+
+def _rows(x: torch.Tensor, idx: torch.Tensor) -> torch.Tensor:
+    """x (B, N, K), idx (B, M) -> (B, M, K), rows of each sentence. ``gather`` would look up every number of a row."""
+    batch, count, dim = x.shape
+    first = count * torch.arange(batch, device=x.device).unsqueeze(1)
+    return x.reshape(batch * count, dim).index_select(0, (first + idx).flatten()).view(batch, -1, dim)
