@@ -14,8 +14,8 @@ from pathlib import Path
 from examples.common import multi30k
 from examples.common.command_line import end_as_interrupted, print_end
 from examples.common.engine import ROOT, Command, CommandFailed, Lock, Step, cksum, mark, perform, shown
-from examples.common.training import Processes, Training
-from examples.common.translation import MULTI30K, Preparation, Small, generate_command, train_command
+from examples.common.training import KEEP_MEMORY, Processes, Training
+from examples.common.translation import FAST, MULTI30K, Preparation, Small, generate_command, train_command
 from examples.quickstart import report
 from fairseq_posenc.encodings import encoding_class
 from fairseq_posenc.errors import InputError
@@ -39,6 +39,8 @@ ENCODINGS = {
     "multi30k": ["none", "sinusoidal", "learned", "posnet-embed"],
 }
 BASELINE = "sinusoidal"
+#: Options of encodings. The grammar's sentences have at most 50 subwords, whatever the seed.
+OPTIONS = {"grammar": {"posnet-embed": ["--posnet-max-positions", "64"]}, "multi30k": {}}
 
 
 def parse(argv):
@@ -68,7 +70,8 @@ def parse(argv):
         "--jobs",
         type=int,
         metavar="N",
-        help="systems that train in parallel and share the cores (default: one per core, at most 2)",
+        help="systems that train in parallel and share the cores (default: all, but one per core if there are more "
+        "than two per core)",
     )
     return parser.parse_args(argv)
 
@@ -113,9 +116,8 @@ def plan(args, threads):
     preparation = Preparation(pair, raw, prepared, prepared / "binary", args.cores, preset.subwords)
     more = ["--seed", args.seed] if args.corpus == "grammar" else ["--url", args.url]
     steps = [preparation.small_text(args.corpus, args.data, more), *preparation.steps()]
-    environment = {"OMP_NUM_THREADS": str(threads)}
-    # The last default encoding takes longest. If it starts first, no core is idle at the end.
-    for name in reversed(args.encodings):
+    environment = {"OMP_NUM_THREADS": str(threads), **KEEP_MEMORY}
+    for name in args.encodings:
         steps.append(training(args, name, preparation.binary, environment))
         steps.append(translation(args, name, preparation.binary, environment))
     return [*steps, scoring(args)]
@@ -124,7 +126,7 @@ def plan(args, threads):
 def training(args, name, binary, environment):
     """The training run of one system, with paths relative to the output folder."""
     preset, home = PRESETS[args.corpus], Path(name) / "training"
-    model = preset.model(f"transformer_{name.replace('-', '_')}")
+    model = [*preset.model(f"transformer_{name.replace('-', '_')}"), *OPTIONS[args.corpus].get(name, ())]
     batch = ["--max-tokens", str(preset.max_tokens)]
     schedule = [*preset.schedule(args.max_epoch), "--seed", str(args.seed)]
     argv = train_command(
@@ -136,6 +138,7 @@ def training(args, name, binary, environment):
         schedule,
         home / "checkpoints",
         ["--no-epoch-checkpoints"],
+        FAST,
     )
     argv += ["--log-file", home / "train.log"]
 
@@ -174,11 +177,20 @@ def scoring(args):
     return Step("scores", [command], mark(args.output / "steps", "scores"), tuple(logs), (scores,), fingerprint)
 
 
+def side_by_side(systems, cores):
+    """How many systems train at once.
+
+    All of them, if they are few: they end together, however many they are, and leave no core idle at the end.
+    """
+    return systems if systems <= 2 * cores else cores
+
+
 def run(args):
     """Run all steps, write the results and print the table."""
     started = time.monotonic()
-    jobs = min(args.jobs or min(args.cores, 2), len(args.encodings))
-    # Two processes that both use all cores are many times slower than two that share them.
+    systems = len(args.encodings)
+    jobs = min(args.jobs or side_by_side(systems, args.cores), systems)
+    # Processes that all use all cores are many times slower than processes that share them.
     steps = plan(args, max(1, args.cores // jobs))
     with Lock(args.output):
         perform(steps, "quickstart", jobs, quiet=True)

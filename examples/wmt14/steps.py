@@ -1,8 +1,8 @@
 """The scripts of the translation recipe that run single steps; reproduce.py uses the same steps."""
 
 from examples.common.engine import Command, Step, cksum, mark, shown
-from examples.common.training import Processes, Training
-from examples.common.translation import Preparation, archives, generate_command, python, train_command
+from examples.common.training import KEEP_MEMORY, Processes, Training
+from examples.common.translation import FAST, STOCK, Preparation, archives, generate_command, python, train_command
 from examples.common.variables import check_encodings, choice, count, existing_folder, need, options, variable, workers
 from examples.wmt14 import settings as recipe
 from examples.wmt14.settings import BASELINE, SIZES, Settings
@@ -73,13 +73,16 @@ def training(settings, name, encoding, pair, size, seed, extra=()):
     saving = ["--keep-interval-updates", "5", "--no-epoch-checkpoints"]
     launcher = processes.launcher()
     need(launcher[0])
-    argv = train_command(launcher, binary, pair, model, batch, schedule, folder / "checkpoints", saving)
+    how = STOCK if scale == "paper" else FAST
+    argv = train_command(launcher, binary, pair, model, batch, schedule, folder / "checkpoints", saving, how)
     argv += ["--log-file", folder / "train.log"]
 
     def fingerprint():
         return f"{shown([*model, *schedule])}\n{cksum(*sorted(binary.glob('dict.*.txt')))}"
 
-    environment = {} if scale == "paper" else {"CUDA_VISIBLE_DEVICES": variable("CUDA_VISIBLE_DEVICES", "0")}
+    environment = {}
+    if scale != "paper":
+        environment = {"CUDA_VISIBLE_DEVICES": variable("CUDA_VISIBLE_DEVICES", "0"), **KEEP_MEMORY}
     title = f"{name} {pair} {size} seed {seed}"
     return Training(title, folder, argv, fingerprint, processes, (binary,), environment)
 

@@ -2,12 +2,17 @@
 
 import gzip
 import hashlib
+import io
 import json
+import re
 
 import pytest
 from sacremoses import MosesDetokenizer
+from subword_nmt.apply_bpe import BPE
 
 from examples.common import moses
+from examples.common.subwords import learn_merges
+from examples.common.training import Training
 from examples.common.training_log import records
 from examples.quickstart import run
 
@@ -63,6 +68,34 @@ def test_from_text_to_table_and_again(data, tmp_path, capsys):
     assert run.main(command) == 0
     assert "Loaded checkpoint" in (tmp_path / "none" / "training" / "train.out").read_text(encoding="utf-8")
     assert len(records((tmp_path / "none" / "training" / "train.log").read_text(encoding="utf-8"), "train")) == 2
+
+
+@pytest.mark.parametrize(("systems", "cores", "jobs"), [(3, 1, 1), (3, 2, 3), (4, 2, 4), (15, 2, 2), (3, 8, 3)])
+def test_systems_share_the_cores_and_end_together(systems, cores, jobs):
+    assert run.side_by_side(systems, cores) == jobs
+
+
+def trainings(tmp_path, *arguments):
+    """{name: training} of the quickstart with these options."""
+    steps = run.plan(run.checked(run.parse([*arguments, "--output", str(tmp_path)])), 1)
+    return {step.title: step for step in steps if isinstance(step, Training)}
+
+
+def test_a_training_keeps_its_memory_and_its_core(tmp_path):
+    for step in trainings(tmp_path).values():
+        assert step.environment["OMP_NUM_THREADS"] == "1"
+        assert int(step.environment["MALLOC_MMAP_THRESHOLD_"]) == int(step.environment["MALLOC_TRIM_THRESHOLD_"]) > 1e8
+
+
+def test_posnet_has_a_kernel_for_every_position_of_the_grammar(tmp_path, grammar_corpus):
+    words = trainings(tmp_path)["posnet-embed"].words()
+    positions = int(words[words.index("--posnet-max-positions") + 1])
+    lines = [" ".join(re.findall(r"\w+|[^\w\s]", side)) for pair in grammar_corpus["train"] for side in pair]
+    bpe = BPE(io.StringIO(learn_merges(run.PRESETS["grammar"].subwords, lines).decode()))
+    held_out = [side for split in ("valid", "test") for pair in grammar_corpus[split] for side in pair]
+    longest = max(len(bpe.process_line(line).split()) for line in lines + held_out if len(line.split()) > 20)
+    # The end of the sentence has a position too; other seeds have slightly longer sentences.
+    assert positions / 2 < longest + 1 < positions - 8
 
 
 def test_moses_tokens_come_back_as_they_were(tmp_path):
