@@ -47,8 +47,8 @@ class Sizes:
     keys: int
 
 
-#: Larger pieces would leave the caches: 64 MiB in fp32 for what the layers share, 16 MiB for a slice, 8 MiB for keys.
-CPU = Sizes(whole=2**24, slice=2**22, keys=2**21)
+#: Larger pieces would leave the caches: 64 MiB in fp32 for what the layers share, 8 MiB for a slice and for keys.
+CPU = Sizes(whole=2**24, slice=2**21, keys=2**21)
 #: A GPU is idle between small pieces: 256 MiB in fp16 for what the layers share, 128 MiB for a slice, all blocks.
 GPU = Sizes(whole=2**27, slice=2**26, keys=2**62)
 
@@ -174,12 +174,13 @@ class AttentionCall:
         rebuild = rebuild and torch.is_grad_enabled() and is_eager()
         attend: Callable[..., torch.Tensor] = self._rebuilt_slice if rebuild else self._tile
         parts = []
-        for start in range(0, length_of(q_idx), size):
+        # The last slices see most keys. After them, all others fit into the memory that they give back.
+        for start in reversed(range(0, length_of(q_idx), size)):
             slice_idx = range(q_idx.start + start, min(q_idx.start + start + size, q_idx.stop))
             kv_idx = self._visible_range(slice_idx)
             part = q[:, :, start : start + size], *self._select(k, v, kv_idx)
             parts.append(attend(*part, slice_idx, kv_idx, share=False))
-        return torch.cat(parts, dim=2)
+        return torch.cat(parts[::-1], dim=2)
 
     def _rebuilt_slice(
         self, q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, q_idx: range, kv_idx: range, share: bool

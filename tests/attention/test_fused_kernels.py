@@ -5,7 +5,7 @@ import torch
 from torch.nn import functional as F
 
 from fairseq_posenc.attention import computation
-from fairseq_posenc.attention.computation import AttentionCall
+from fairseq_posenc.attention.computation import AttentionCall, Sizes
 from fairseq_posenc.attention.keys import Keys
 from fairseq_posenc.attention.patterns import FULL, attention_pattern
 from fairseq_posenc.attention.self_attention import CAUSAL, SelfAttention, one_pass
@@ -57,6 +57,8 @@ def test_masks_have_four_dense_dimensions(name, causal, padding, monkeypatch):
         attention(name, causal)(x, x, x, padding, need_weights=False, attn_mask=CAUSAL if causal else None)
     (mask,) = given
     assert mask.dim() == 4 and mask.stride(-1) == 1 and mask.shape[1:] == (HEADS, 9, 9)
+    # Otherwise the memory-efficient kernel copies the mask at every call.
+    assert all(stride % 8 == 0 for stride in mask.stride()[:-1])
 
 
 @pytest.mark.parametrize("dtype", HALF)
@@ -112,13 +114,25 @@ def test_pieces_are_as_large_as_the_device_likes(monkeypatch):
         call = AttentionCall(None, FULL, Keys(range(4)), None, 0.0, torch.device(device), None)
         assert call.sizes is sizes
     calls = calls_of_the_kernel(monkeypatch)
-    module, x = attention("alibi", causal=True), torch.randn(4096, 1, DIM)
-    for sizes, least, most in ((computation.CPU, 4, 16), (computation.GPU, 1, 1)):
-        monkeypatch.setattr(computation, "CPU", sizes)
+    encoding = attention("alibi", causal=True).position_encoding
+    idx, x = range(4096), torch.randn(1, HEADS, 4096, DIM // HEADS)
+    half = Sizes(whole=1, slice=HEADS * 4096 * 2048, keys=1)
+    for sizes, least, most in ((computation.CPU, 8, 32), (half, 2, 2), (computation.GPU, 1, 1)):
+        call = AttentionCall(encoding, FULL, Keys(idx), None, 0.0, x.device, None)
+        call.sizes = sizes
         calls.clear()
-        with torch.no_grad():
-            module(x, x, x, need_weights=False, attn_mask=CAUSAL)
+        call(x, x, x, idx)
         assert least <= len(calls) <= most
+
+
+def test_the_largest_slices_come_first(monkeypatch):
+    """Their memory has room for all others; growing slices would each need new memory."""
+    monkeypatch.setattr(computation, "CPU", Sizes(whole=1, slice=HEADS * 64 * 16, keys=1))
+    masks = calls_of_the_kernel(monkeypatch)
+    module, x = attention("alibi", causal=True), random_text(64).float()
+    with torch.no_grad():
+        module(x, x, x, need_weights=False, attn_mask=CAUSAL)
+    assert [mask.size(-1) for mask in masks] == [64, 48, 32, 16]
 
 
 @pytest.mark.parametrize("pattern", ["window:5", "blockwise:8", "full"])

@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from fairseq_posenc.encodings import encoding_names
+from fairseq_posenc.encodings import encoding_class, encoding_names
 from tests.support.models import batch, build_small, build_small_lm, text
 
 SHARING = {
@@ -51,6 +51,21 @@ def test_language_model(name, pattern):
 def test_offloaded_to_the_cpu():
     layers = ("--encoder-layers", 3, "--decoder-layers", 3)
     assert_same(build_small, "t5", layers, batch(), "--offload-activations")
+
+
+def test_what_layers_share_is_computed_once(monkeypatch):
+    """And not again for each layer that the backward pass recomputes."""
+    alibi, calls = encoding_class("alibi"), []
+    by_distance = alibi.by_distance
+
+    def counted(self, distances):
+        calls.append(self)
+        return by_distance(self, distances)
+
+    monkeypatch.setattr(alibi, "by_distance", counted)
+    model = build_small("alibi", "--encoder-layers", 3, "--decoder-layers", 3, "--checkpoint-activations").train()
+    model(**batch())[0].sum().backward()
+    assert calls == [model.encoder.embed_positions, model.decoder.embed_positions]
 
 
 def test_passes_drop_differently():
