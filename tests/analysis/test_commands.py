@@ -25,6 +25,8 @@ from fairseq_posenc.analysis.commands.profile import PARTS, RECORDED, Profile
 from fairseq_posenc.analysis.workload import LanguageModels, Translation
 from fairseq_posenc.cli import commands as cli_commands
 from fairseq_posenc.cli import main
+from fairseq_posenc.generation import search as our_search
+from fairseq_posenc.generation import stepwise
 from fairseq_posenc.optim.fused_adam import FusedAdam
 from fairseq_posenc.plots import command_cost
 from tests.support.commands import TINY
@@ -126,6 +128,8 @@ def test_every_part_of_the_time_goes_to_its_name(name, workload, units, system, 
     build = models.build_model
     monkeypatch.setattr(models, "build_model", lambda *args: naps.in_model(build(*args), command.tool))
     monkeypatch.setattr(search.BeamSearch, "step", naps.before("search", search.BeamSearch.step))
+    monkeypatch.setattr(our_search, "best_continuations", naps.before("search", our_search.best_continuations))
+    monkeypatch.setattr(stepwise, "log_softmax_", naps.before("output", stepwise.log_softmax_))
     monkeypatch.setattr(Adam, "step", naps.before("optimizer", Adam.step))
     before, naps.profile = Trainer.train_step, Profile(command.tool, "cpu")
     run_here(command.tool, command.arguments(runs, system), monkeypatch, naps.profile)

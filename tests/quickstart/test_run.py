@@ -88,7 +88,7 @@ def test_a_training_keeps_its_memory_and_its_core(tmp_path):
 
 
 def test_posnet_has_a_kernel_for_every_position_of_the_grammar(tmp_path, grammar_corpus):
-    words = trainings(tmp_path)["posnet-embed"].words()
+    words = trainings(tmp_path)["posnet-embed"].argv()
     positions = int(words[words.index("--posnet-max-positions") + 1])
     lines = [" ".join(re.findall(r"\w+|[^\w\s]", side)) for pair in grammar_corpus["train"] for side in pair]
     bpe = BPE(io.StringIO(learn_merges(run.PRESETS["grammar"].subwords, lines).decode()))

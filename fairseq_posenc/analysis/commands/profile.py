@@ -15,6 +15,7 @@ from fairseq.trainer import Trainer
 
 from fairseq_posenc.analysis.commands.products import Products
 from fairseq_posenc.analysis.timer import now
+from fairseq_posenc.generation.stepwise import Stepwise
 
 ATTENTION, FEED_FORWARD, OUTPUT, REST = "attention", "feed_forward", "output", "rest"
 OPTIMIZER, ENCODER, CACHE, SEARCH = "optimizer", "encoder", "cache", "search"
@@ -87,6 +88,7 @@ class Profile:
         self._patch(models, "build_model", lambda function: self._followed(function, self._watch_model))
         self._patch(criterions, "build_criterion", lambda function: self._followed(function, self._watch_criterion))
         self._patch(Trainer, "_build_optimizer", self._watching_the_optimizer)
+        self._patch(Stepwise, "log_probs", lambda function: self._timed(function, OUTPUT))
         return self
 
     def __exit__(self, *exception):
