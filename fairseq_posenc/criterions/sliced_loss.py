@@ -1,15 +1,15 @@
 """Output layer and cross-entropy at once, over slices of the tokens.
 
-Neither the logits (tokens, V) nor their gradient is ever there as a whole. The gradient of a slice is made while its
-logits are in the cache, and both products with it are done at once, so that the backward pass only scales them.
+Neither the logits (tokens, V) nor their gradient is ever there as a whole. The gradient of a slice is made from its
+logits, in their memory, and both products with it are done at once, so that the backward pass only scales them.
 """
 
 from typing import Any, NamedTuple, Optional
 
 import torch
 
-#: Logits per slice. On a CPU the slice stays in its caches; a GPU is idle between small products.
-CPU_SLICE = 2**22
+#: Logits per slice. Products with few tokens are slow, and a GPU is idle between them.
+CPU_SLICE = 2**24
 GPU_SLICE = 2**27
 
 #: Gradients in fp16 are kept this many times larger, as a small probability would be 0 in them.
@@ -87,7 +87,8 @@ class _SlicedCrossEntropy(torch.autograd.Function):
             if row_sum is None:
                 losses[0] = losses[1]
         ctx.scale = gradients.scale
-        ctx.save_for_backward(*gradients.finished(counts, row_sum, part))
+        # Without save_for_backward, whose reference would make autograd copy what backward returns.
+        ctx.gradients = gradients.finished(counts, row_sum, part)
         losses = losses.float()
         correct = losses[2].long() if count_correct else None
         nll_loss = losses[1].clone()
@@ -96,9 +97,11 @@ class _SlicedCrossEntropy(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, grad: torch.Tensor, *_: Any) -> tuple[Optional[torch.Tensor], ...]:
-        features, weight = ctx.saved_tensors
+        gradients, ctx.gradients = ctx.gradients, None
+        if gradients is None:
+            raise RuntimeError("a sliced loss has one backward pass, as it keeps no logits; compute the loss again")
         scale = grad / ctx.scale
-        found = (None if kept is None else kept * scale.to(kept.dtype) for kept in (features, weight))
+        found = (None if kept is None else kept.mul_(scale.to(kept.dtype)) for kept in gradients)
         return (*found, None, None, None, None)
 
 

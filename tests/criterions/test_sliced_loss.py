@@ -109,6 +109,24 @@ def test_logits_are_never_there_as_a_whole(monkeypatch):
     assert max(largest) <= max(4 * features.numel(), 8 * 100 * V)
 
 
+def test_the_backward_pass_needs_no_second_gradient_of_the_weights():
+    features, weight, target = example(20)
+    x, w = parts(features, weight)
+    with LiveMemory(least=w.numel()) as memory:
+        loss = sliced_loss.sliced_cross_entropy(x, w, target, PAD, 0.1).loss
+        loss.backward()
+        of_weight = w.grad.untyped_storage().nbytes()
+        assert memory.alive(without=(x, w, features, weight)) == [of_weight]
+
+
+def test_a_second_backward_pass_is_refused():
+    features, weight, target = example(20)
+    loss = sliced_loss.sliced_cross_entropy(*parts(features, weight), target, PAD).loss
+    loss.backward(retain_graph=True)
+    with pytest.raises(RuntimeError, match="one backward pass"):
+        loss.backward()
+
+
 def criterion(name, task_dictionary, **options):
     defaults = {"label_smoothing": 0.1, "report_accuracy": True, "ignore_prefix_size": 0, "sentence_avg": False}
     task = SimpleNamespace(target_dictionary=task_dictionary)
