@@ -1,4 +1,4 @@
-"""One check a patch: it passes, and without the patch it fails with the fault that the patch names."""
+"""One check per patch: it passes, and without the patch it fails with the fault that the patch names."""
 
 import json
 
@@ -410,23 +410,26 @@ def test_every_patch_has_a_check():
     assert set(CHECKS) == {patch["name"] for patch in fairseq_compat.report()}
 
 
-@pytest.mark.parametrize("name", CHECKS)
-def test_patch(name, needed, request):
-    """Run the check with all patches, then without this one (where these versions need it)."""
-    check, fault = CHECKS[name]
+def run_check(check, request, **variables):
+    """Run a check with the fixtures that it names."""
     wanted = check.__code__.co_varnames[: check.__code__.co_argcount]
-    fixtures = {fixture: request.getfixturevalue(fixture) for fixture in wanted}
-    if "tmp_path" in fixtures:
-        fixtures["tmp_path"] = fixtures["tmp_path"] / "with"
-        fixtures["tmp_path"].mkdir()
-    succeeded(check(**fixtures))
+    return check(**{fixture: request.getfixturevalue(fixture) for fixture in wanted}, **variables)
+
+
+@pytest.mark.parametrize("name", CHECKS)
+def test_with_the_patch(name, request):
+    succeeded(run_check(CHECKS[name][0], request))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", CHECKS)
+def test_without_the_patch(name, needed, request):
+    """The fault is there, if these versions need the patch."""
+    check, fault = CHECKS[name]
     if needed[name] != "in force":
         assert needed[name] == "not needed"
         return
-    if "tmp_path" in fixtures:
-        fixtures["tmp_path"] = fixtures["tmp_path"].parent / "without"
-        fixtures["tmp_path"].mkdir()
-    failed = check(**fixtures, FAIRSEQ_COMPAT_SKIP=name)
+    failed = run_check(check, request, FAIRSEQ_COMPAT_SKIP=name)
     assert failed.returncode != 0, f"{name} seems not to be needed:\n{failed.stdout[-1000:]}{failed.stderr[-1000:]}"
     faults = (fault,) if isinstance(fault, str) else fault
     said = failed.stdout + failed.stderr

@@ -9,9 +9,10 @@ import torch
 from fairseq import checkpoint_utils
 from omegaconf import OmegaConf
 
-from fairseq_posenc.encodings import encoding_class, encoding_names
+from fairseq_posenc.encodings import encoding_class
 from fairseq_posenc.models.transformer import PositionEncodingTransformer
 from tests.support.commands import BIN, PLUGIN_TRAINING, ROOT, one_line, output, with_plugin
+from tests.support.encodings import one_of_each_kind
 from tests.support.models import SMALL, architecture, small_flags
 
 
@@ -21,7 +22,7 @@ def train(corpus, folder, arch, *flags, **options):
     )
 
 
-@pytest.fixture(scope="session", params=encoding_names())
+@pytest.fixture(scope="session", params=one_of_each_kind())
 def trained(request, reversal_data, tmp_path_factory):
     """(encoding, checkpoint) after 12 updates, stopped and resumed in the middle."""
     folder = tmp_path_factory.mktemp(request.param)

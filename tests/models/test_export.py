@@ -4,8 +4,8 @@ import pytest
 import torch
 from torch.export import Dim, export
 
-from fairseq_posenc.encodings import encoding_names
 from fairseq_posenc.errors import InputError
+from tests.support.encodings import one_of_each_kind
 from tests.support.models import batch, build_small, build_small_lm, text
 
 
@@ -19,7 +19,7 @@ def inputs_of(**options):
     return tuple(sample[name] for name in ("src_tokens", "src_lengths", "prev_output_tokens"))
 
 
-@pytest.mark.parametrize("encoding", encoding_names())
+@pytest.mark.parametrize("encoding", one_of_each_kind())
 def test_translation_model(encoding, tmp_path):
     """Exported from one batch; run on another with other lengths, padded on the other side, after saving."""
     model = build_small(encoding)

@@ -9,7 +9,18 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Optional
 
+import pytest
 import torch
+
+from fairseq_posenc.encodings import encoding_names
+
+#: One encoding of each kind: nothing, embeddings, values, scores, a learned bias, rotation, rotation with a scale.
+KINDS = ("none", "sinusoidal", "posnet-attn", "shaw", "t5", "rope", "xpos")
+
+
+def one_of_each_kind():
+    """Parameters of tests that take seconds per encoding: the slow tests have the others."""
+    return [pytest.param(name, marks=() if name in KINDS else pytest.mark.slow) for name in encoding_names()]
 
 
 @dataclass(frozen=True)
