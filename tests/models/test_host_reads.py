@@ -29,3 +29,12 @@ def test_of_a_language_model(name, left, pattern):
         model(tokens[:, :6], incremental_state=state)
         for length in range(7, tokens.size(1) + 1):
             assert reads(lambda: model(tokens[:, :length], incremental_state=state)).total() == 0  # noqa: B023
+
+
+def test_steps_take_it_from_the_cache_that_there_is_no_padding():
+    """Otherwise each step would look for padding, and mask what is not there."""
+    decoder, tokens, state = build_small_lm("rope").eval().decoder, text(), {}
+    with torch.no_grad():
+        decoder(tokens[:, :6], incremental_state=state)
+    _, positions, padding = decoder._new_tokens(tokens[:, :7], state, full_context=False)
+    assert (positions.first, positions.stop, padding) == (6, 7, None)
