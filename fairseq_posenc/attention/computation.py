@@ -25,7 +25,7 @@ from fairseq_posenc.attention.keys import Keys
 from fairseq_posenc.attention.masks import additive, visible_keys
 from fairseq_posenc.attention.patterns import Pattern
 from fairseq_posenc.encodings.base import PositionEncoding
-from fairseq_posenc.encodings.positions import is_eager, length_of, same
+from fairseq_posenc.encodings.positions import Idx, Positions, is_eager, length_of, same
 
 if TYPE_CHECKING:
     from fairseq_posenc.attention.self_attention import LayersPass
@@ -66,6 +66,7 @@ class AttentionCall:
         shared: the LayersPass in which layers, which have the same padding, leave what they add to the scores; None:
             they share nothing.
         recomputed: whether activation checkpointing computes all of this once more in the backward pass.
+        numbers: by which the encoding compares all columns, where ``--positions`` gives them others than their indices.
     """
 
     def __init__(
@@ -78,9 +79,11 @@ class AttentionCall:
         device: torch.device,
         shared: "LayersPass | None",
         recomputed: bool = False,
+        numbers: Positions | None = None,
     ) -> None:
         self.encoding, self.pattern, self.attn_mask, self.dropout = encoding, pattern, attn_mask, dropout
         self.keys, self.device, self.shared, self.recomputed = keys, device, shared, recomputed
+        self.numbers = numbers
         self.sizes = CPU if device.type == "cpu" else GPU
         self.biased = attn_mask is not None or (encoding is not None and encoding.overrides("bias"))
         self.plain = encoding is None or encoding.plain_products
@@ -102,7 +105,7 @@ class AttentionCall:
         pattern = self.pattern
         block = pattern.block if pattern is not None and pattern.hides_any(q_idx, kv_idx) else None
         if block is not None and self.attn_mask is None and length_of(q_idx) > block:
-            if self.keys.padding is None and same(q_idx, self.keys.idx) and q_idx.start == 0:
+            if self.keys.padding is None and self.numbers is None and same(q_idx, self.keys.idx) and q_idx.start == 0:
                 return self._in_blocks(q, k, v, block)
             return self._in_slices(q, k, v, q_idx, block, rebuild=False)
         numbers = self._numbers_per_query(q, q_idx, kv_idx)
@@ -126,8 +129,9 @@ class AttentionCall:
             some_q, (some_k, _) = q[:, :, start : start + size], self._select(k, k, kv_idx)
             bias = None
             if self.encoding is not None:
-                some_q, some_k = self.encoding.decay(some_q, some_k, slice_idx, kv_idx)
-                bias = self.encoding.bias(slice_idx, kv_idx, self.device)
+                placed = self._placed(slice_idx), self._placed(kv_idx)
+                some_q, some_k = self.encoding.decay(some_q, some_k, *placed)
+                bias = self.encoding.bias(*placed, self.device)
             scores = scaled_products(some_q, some_k, self._own_scores(slice_idx, kv_idx))
             scores = scores if bias is None else scores + bias
             yield slice_idx, kv_idx, scores, self._visible(slice_idx, kv_idx)
@@ -156,7 +160,8 @@ class AttentionCall:
             return q.size(0) * q.size(1) * length_of(kv_idx)
         if self._plain_causal(q_idx, kv_idx):
             return 0
-        sentences = 1 if self.keys.padding is None else q.size(0)
+        own = self.keys.padding is not None or (self.numbers is not None and self.biased)
+        sentences = q.size(0) if own else 1
         return sentences * (q.size(1) if self.biased else 1) * length_of(kv_idx)
 
     def _plain_causal(self, q_idx: range, kv_idx: range) -> bool:
@@ -243,7 +248,7 @@ class AttentionCall:
         if not self.plain or length_of(q_idx) == 1 or (lacks_gradient and not rebuild):
             return self._with_weights(q, k, v, q_idx, kv_idx, share)[0]
         if self.encoding is not None:
-            q, k = self.encoding.decay(q, k, q_idx, kv_idx)
+            q, k = self.encoding.decay(q, k, self._placed(q_idx), self._placed(kv_idx))
         if self._plain_causal(q_idx, kv_idx):
             return fused_attention(q, k, v, causal=True, dropout=self.dropout)
         mask = self._score_mask(q_idx, kv_idx, q.dtype, share)
@@ -260,9 +265,10 @@ class AttentionCall:
         """The same with plain products, which also return the weights."""
         mix = None
         if self.encoding is not None:
-            q, k = self.encoding.decay(q, k, q_idx, kv_idx)
+            queries, keys = self._placed(q_idx), self._placed(kv_idx)
+            q, k = self.encoding.decay(q, k, queries, keys)
             if not self.plain:
-                mix = partial(self.encoding.mix, q_idx=q_idx, kv_idx=kv_idx)
+                mix = partial(self.encoding.mix, q_idx=queries, kv_idx=keys)
         mask = self._score_mask(q_idx, kv_idx, torch.float32, share)
         return weighted_attention(q, k, v, mask, self.dropout, self._own_scores(q_idx, kv_idx), mix)
 
@@ -270,7 +276,11 @@ class AttentionCall:
         """The encoding's products of queries and keys; None where they are plain ones."""
         if self.encoding is None or self.plain:
             return None
-        return partial(self.encoding.scores, q_idx=q_idx, kv_idx=kv_idx)
+        return partial(self.encoding.scores, q_idx=self._placed(q_idx), kv_idx=self._placed(kv_idx))
+
+    def _placed(self, idx: range) -> Idx:
+        """What the encoding's hooks are given for these columns."""
+        return idx if self.numbers is None else self.numbers.columns(idx)
 
     def _visible(self, q_idx: range, kv_idx: range) -> torch.Tensor | None:
         """visible_keys of a part of the available keys, or of any two ranges where there is no padding."""
@@ -289,8 +299,10 @@ class AttentionCall:
         return self.shared.once((self.encoding, self.pattern, q_idx, kv_idx, dtype), build)
 
     def _build_score_mask(self, q_idx: range, kv_idx: range, dtype: torch.dtype) -> torch.Tensor | None:
-        bias = None if self.encoding is None else self.encoding.bias(q_idx, kv_idx, self.device)
-        if bias is not None:
+        bias = None
+        if self.encoding is not None:
+            bias = self.encoding.bias(self._placed(q_idx), self._placed(kv_idx), self.device)
+        if bias is not None and bias.dim() == 3:
             bias = bias.unsqueeze(0)  # some fused kernels take no mask of three dimensions
         if self.attn_mask is not None:
             bias = self.attn_mask[None, None] if bias is None else bias + self.attn_mask[None, None]

@@ -101,8 +101,10 @@ class SelfAttention(MultiheadAttention):
         keys = read_cache(cache).extended(length, key_padding_mask, batch, query.device)
         q_idx = range(keys.idx.stop - length, keys.idx.stop)
         encoding = self.position_encoding
+        numbers = self._numbers()
         if encoding is not None:
-            q, k = encoding.rotate(q, k, q_idx, q_idx)
+            placed = q_idx if numbers is None else numbers.columns(q_idx)
+            q, k = encoding.rotate(q, k, placed, placed)
             if encoding.overrides("values"):
                 positions = (
                     self.layers_pass.positions if self.layers_pass else keys.positions(query.device).newest(length)
@@ -121,7 +123,7 @@ class SelfAttention(MultiheadAttention):
         dropout = self.dropout_module.p if self.training or self.dropout_module.apply_during_inference else 0.0
 
         call = AttentionCall(
-            encoding, pattern, keys, added_mask, dropout, query.device, self.layers_pass, self.recomputed
+            encoding, pattern, keys, added_mask, dropout, query.device, self.layers_pass, self.recomputed, numbers
         )
         if self.observer is not None:
             self.observer(call, q, k, q_idx)
@@ -149,6 +151,13 @@ class SelfAttention(MultiheadAttention):
             self._set_input_buffer(incremental_state, reorder(cache, new_order, in_place))
         return incremental_state
 
+    def _numbers(self) -> Positions | None:
+        """The numbers of all columns where the encoding compares queries with keys by them; None: their indices."""
+        if self.layers_pass is None or self.layers_pass.numbers is None:
+            return None
+        encoding = self.position_encoding
+        return self.layers_pass.numbers if encoding is not None and encoding.compares() else None
+
     def _split_heads(self, x: torch.Tensor) -> torch.Tensor:
         """(T, B, C) -> (B, H, T, D)."""
         return x.view(x.size(0), x.size(1), self.num_heads, self.head_dim).permute(1, 2, 0, 3)
@@ -159,10 +168,11 @@ class LayersPass:
 
     Args:
         positions: Positions of the tokens that are new in it.
+        numbers: Positions of all columns, with the numbers that ``--positions`` gives them; None: it gives none.
     """
 
-    def __init__(self, positions: Positions) -> None:
-        self.positions = positions
+    def __init__(self, positions: Positions, numbers: Positions | None = None) -> None:
+        self.positions, self.numbers = positions, numbers
         self._built: dict[Hashable, torch.Tensor | None] = {}
 
     def once(self, key: Hashable, build: Callable[[], torch.Tensor | None]) -> torch.Tensor | None:
@@ -175,12 +185,14 @@ class LayersPass:
 
 
 @contextmanager
-def one_pass(attentions: Sequence[SelfAttention], positions: Positions) -> Iterator[None]:
+def one_pass(
+    attentions: Sequence[SelfAttention], positions: Positions, numbers: Positions | None = None
+) -> Iterator[None]:
     """While inside, these SelfAttentions share what is added to their scores, as far as it is the same for them.
 
-    They must be called with the same padding. ``positions``: see LayersPass.
+    They must be called with the same padding. ``positions``, ``numbers``: see LayersPass.
     """
-    layers_pass = LayersPass(positions)
+    layers_pass = LayersPass(positions, numbers)
     # Each one once, in the order of the layers: what they draw must be the same at every run.
     for encoding in dict.fromkeys(attention.position_encoding for attention in attentions):
         if encoding is not None:

@@ -10,6 +10,8 @@ from omegaconf import OmegaConf
 from fairseq_posenc.attention.patterns import HELP as PATTERN_HELP
 from fairseq_posenc.attention.patterns import attention_pattern
 from fairseq_posenc.encodings import encoding_class, encoding_names
+from fairseq_posenc.encodings.numbering import HELP as NUMBERING_HELP
+from fairseq_posenc.encodings.numbering import INDEX, Numbering, numbering
 from fairseq_posenc.errors import InputError
 
 
@@ -29,8 +31,17 @@ def pattern_name(value: str) -> str:
         raise argparse.ArgumentTypeError(str(error)) from None
 
 
+def numbering_name(value: str) -> str:
+    """argparse type of ``--positions``."""
+    try:
+        return str(numbering(value))
+    except InputError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
+
+
 def add_encoding_flags(parser: ArgumentParser, sides: Sequence[str] = ()) -> None:
-    """Add ``--position-encoding``, its form for each of ``sides``, and one flag per option of an encoding.
+    """Add ``--position-encoding``, its form for each of ``sides``, one flag per option of an encoding, and
+    ``--positions``.
 
     None has a default: what a model uses is settled by ``settle_options``.
     """
@@ -48,6 +59,12 @@ def add_encoding_flags(parser: ArgumentParser, sides: Sequence[str] = ()) -> Non
             metavar="NAME",
             help=f"positional encoding of the {side} (default: the value of --position-encoding)",
         )
+    parser.add_argument(
+        "--positions",
+        type=numbering_name,
+        metavar="NUMBERS",
+        help=f"numbers of the positions that the encoding sees: {NUMBERING_HELP} (default: index)",
+    )
     for name in encoding_names():
         for option in encoding_class(name).options().values():
             parser.add_argument(
@@ -101,6 +118,13 @@ def settle_options(args: Namespace, used: set[str]) -> None:
                 setattr(args, option.attribute, option.default)
             else:
                 option.check(given)
+
+
+def settle_numbering(args: Namespace) -> Numbering:
+    """Write ``--positions`` into ``args``; return the Numbering. Raises InputError on bad values."""
+    chosen = numbering(getattr(args, "positions", None) or INDEX)
+    args.positions = str(chosen)
+    return chosen
 
 
 def constructor_options(args: Any, name: str) -> dict[str, Any]:
