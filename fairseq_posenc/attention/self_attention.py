@@ -9,7 +9,7 @@ from fairseq.modules import MultiheadAttention
 from torch.autograd.graph import saved_tensors_hooks
 
 from fairseq_posenc.attention.computation import AttentionCall
-from fairseq_posenc.attention.keys import IncrementalState, Keys, appended, cache_of, read_cache, reorder
+from fairseq_posenc.attention.keys import IncrementalState, Keys, appended, cache_of, read_cache, reorder, with_sinks
 from fairseq_posenc.attention.masks import additive
 from fairseq_posenc.attention.patterns import FULL, Pattern, Window
 from fairseq_posenc.encodings.base import PositionEncoding
@@ -115,7 +115,9 @@ class SelfAttention(MultiheadAttention):
         if incremental_state is not None:
             pattern = self.stepwise_pattern
             k, v, store = appended(cache, k, v)
-            self._set_input_buffer(incremental_state, cache_of(keys, k, v, store, pattern.left_context))
+            kept = cache_of(cache, keys, k, v, store, pattern.left_context, pattern.sinks)
+            self._set_input_buffer(incremental_state, kept)
+            k, v = with_sinks(cache, k, v)
         elif attn_mask is not None and attn_mask.numel() == 0:
             pattern = self.pattern
         if attn_mask is not None and attn_mask.numel() > 0:

@@ -28,6 +28,7 @@ from fairseq_posenc.models.checks import (
     check_cache_size,
     check_checkpoint,
     check_layers,
+    check_sinks,
     check_stock_flags,
 )
 from fairseq_posenc.models.decoder import Decoder
@@ -168,6 +169,7 @@ def settle_pattern(args: Namespace) -> Pattern:
     args.attention_pattern = str(pattern)
     args.cache_size = getattr(args, "cache_size", None)
     check_cache_size(args)
+    check_sinks(pattern, encoding_class(args.position_encoding))
     return pattern
 
 

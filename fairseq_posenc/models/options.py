@@ -2,7 +2,7 @@
 
 import argparse
 from argparse import ArgumentParser, Namespace
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from omegaconf import OmegaConf
@@ -15,28 +15,20 @@ from fairseq_posenc.encodings.numbering import INDEX, Numbering, numbering
 from fairseq_posenc.errors import InputError
 
 
-def encoding_name(value: str) -> str:
-    """argparse type of ``--position-encoding`` and its per-side forms."""
-    try:
-        return encoding_class(value).name
-    except InputError as error:
-        raise argparse.ArgumentTypeError(str(error)) from None
+def name_of(parse: Callable[[str], Any]) -> Callable[[str], str]:
+    """An argparse type: the name of what ``parse`` makes of a value, or its InputError in argparse's words."""
+
+    def convert(value: str) -> str:
+        try:
+            return str(parse(value))
+        except InputError as error:
+            raise argparse.ArgumentTypeError(str(error)) from None
+
+    return convert
 
 
-def pattern_name(value: str) -> str:
-    """argparse type of ``--attention-pattern``."""
-    try:
-        return str(attention_pattern(value))
-    except InputError as error:
-        raise argparse.ArgumentTypeError(str(error)) from None
-
-
-def numbering_name(value: str) -> str:
-    """argparse type of ``--positions``."""
-    try:
-        return str(numbering(value))
-    except InputError as error:
-        raise argparse.ArgumentTypeError(str(error)) from None
+#: argparse type of ``--position-encoding`` and its per-side forms.
+encoding_name = name_of(lambda name: encoding_class(name).name)
 
 
 def add_encoding_flags(parser: ArgumentParser, sides: Sequence[str] = ()) -> None:
@@ -61,7 +53,7 @@ def add_encoding_flags(parser: ArgumentParser, sides: Sequence[str] = ()) -> Non
         )
     parser.add_argument(
         "--positions",
-        type=numbering_name,
+        type=name_of(numbering),
         metavar="NUMBERS",
         help=f"numbers of the positions that the encoding sees: {NUMBERING_HELP} (default: index)",
     )
@@ -80,7 +72,7 @@ def add_pattern_flags(parser: ArgumentParser) -> None:
     """Add the flags of a language model's attention."""
     parser.add_argument(
         "--attention-pattern",
-        type=pattern_name,
+        type=name_of(attention_pattern),
         metavar="PATTERN",
         help=f"which tokens a token attends to: {PATTERN_HELP} (default: full)",
     )

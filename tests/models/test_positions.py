@@ -102,7 +102,7 @@ def test_recomputed_layers_see_the_same_numbers(name, positions):
         torch.testing.assert_close(gradients[1][parameter], gradient, atol=1e-6, rtol=1e-6, msg=parameter)
 
 
-@pytest.mark.parametrize("pattern", ["full", "window:5", "blockwise:8"])
+@pytest.mark.parametrize("pattern", ["full", "window:5", "blockwise:8", "sinks:2,window:4"])
 @pytest.mark.parametrize("left", [False, True], ids=["right", "left"])
 @pytest.mark.parametrize(("name", "positions"), [c for c in CHOICES if c[1] in ("random:40", "scale:2.5")])
 def test_steps_equal_one_pass(name, positions, left, pattern):
