@@ -54,6 +54,11 @@ class Pattern:
         """
         raise NotImplementedError
 
+    def count(self, q_idx: torch.Tensor) -> torch.Tensor:
+        """How many keys queries attend to, int64 as they are."""
+        hidden = (self.first_visible(q_idx) - self.sinks).clamp(min=0)
+        return q_idx + 1 - hidden
+
     def hides_any(self, q_idx: range, kv_idx: Columns) -> bool:
         """Whether some of these queries do not attend to some of these keys that precede them."""
         return self.first_visible(q_idx.stop - 1) > max(kv_idx.start, self.sinks)

@@ -38,6 +38,7 @@ from fairseq_posenc.models.options import (
     plain_settings,
     settle_numbering,
     settle_options,
+    settle_scale,
 )
 from fairseq_posenc.models.pruning import drop_encodings_of_pruned_layers, prune_encodings
 from fairseq_posenc.models.stack import build_encodings, self_attentions, use_numbering
@@ -115,6 +116,7 @@ class PositionEncodingLanguageModel(TransformerLanguageModel):
         settle_encoding(args)
         pattern = settle_pattern(args)
         numbering = settle_numbering(args)
+        settle_scale(args)
         check_layers(args, SIDES)
         check_adaptive(args, len(task.source_dictionary))
         drop_encodings_of_pruned_layers(args, SIDES)

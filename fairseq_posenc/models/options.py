@@ -9,6 +9,8 @@ from omegaconf import OmegaConf
 
 from fairseq_posenc.attention.patterns import HELP as PATTERN_HELP
 from fairseq_posenc.attention.patterns import attention_pattern
+from fairseq_posenc.attention.scales import HELP as SCALE_HELP
+from fairseq_posenc.attention.scales import PLAIN, attention_scale
 from fairseq_posenc.encodings import encoding_class, encoding_names
 from fairseq_posenc.encodings.numbering import HELP as NUMBERING_HELP
 from fairseq_posenc.encodings.numbering import INDEX, Numbering, numbering
@@ -56,6 +58,12 @@ def add_encoding_flags(parser: ArgumentParser, sides: Sequence[str] = ()) -> Non
         type=name_of(numbering),
         metavar="NUMBERS",
         help=f"numbers of the positions that the encoding sees: {NUMBERING_HELP} (default: index)",
+    )
+    parser.add_argument(
+        "--attention-scale",
+        type=name_of(lambda text: attention_scale(text) or PLAIN),
+        metavar="FACTOR",
+        help=f"factor of the products of queries and keys in self-attention: {SCALE_HELP} (default: {PLAIN})",
     )
     for name in encoding_names():
         for option in encoding_class(name).options().values():
@@ -117,6 +125,11 @@ def settle_numbering(args: Namespace) -> Numbering:
     chosen = numbering(getattr(args, "positions", None) or INDEX)
     args.positions = str(chosen)
     return chosen
+
+
+def settle_scale(args: Namespace) -> None:
+    """Write ``--attention-scale`` into ``args``. Raises InputError on bad values."""
+    args.attention_scale = str(attention_scale(getattr(args, "attention_scale", None)) or PLAIN)
 
 
 def constructor_options(args: Any, name: str) -> dict[str, Any]:

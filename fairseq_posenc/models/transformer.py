@@ -28,6 +28,7 @@ from fairseq_posenc.models.options import (
     plain_settings,
     settle_numbering,
     settle_options,
+    settle_scale,
 )
 from fairseq_posenc.models.pruning import drop_encodings_of_pruned_layers, prune_encodings
 from fairseq_posenc.models.stack import build_encodings, install_encodings, use_numbering
@@ -73,6 +74,7 @@ class PositionEncodingTransformer(TransformerModel):
         base_architecture(args)
         settle_encodings(args)
         numbering = settle_numbering(args)
+        settle_scale(args)
         check_layers(args, SIDES)
         settle_alignment(args)
         drop_encodings_of_pruned_layers(args, SIDES)

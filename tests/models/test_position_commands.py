@@ -1,4 +1,4 @@
-"""--positions through the stock commands."""
+"""--positions, --attention-pattern with sinks and --attention-scale through the stock commands."""
 
 import re
 
@@ -29,7 +29,7 @@ def test_a_resumed_training_draws_the_same(reversal_data, tmp_path, positions):
     words = [reversal_data, "--path", whole / "checkpoint_last.pt", "--beam", 2, "--max-len-b", 12]
     scores = {
         overrides: re.findall(r"^H-\d+\t(\S+)", with_plugin("fairseq-generate", *words, *overrides), re.M)
-        for overrides in ((), ("--model-overrides", "{'positions': 'scale:4'}"))
+        for overrides in ((), ("--model-overrides", "{'positions': 'scale:4', 'attention_scale': 'yarn:4'}"))
     }
     assert {len(found) for found in scores.values()} == {20} and len(set(map(tuple, scores.values()))) == 2
     out = with_plugin("fairseq-generate", *words, "--model-overrides", "{'positions': 'sclae:4'}", status=2)
