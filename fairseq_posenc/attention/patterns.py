@@ -152,7 +152,7 @@ class Sinks(Pattern):
 
     Positions are those in the text, in training, evaluation and step by step alike: a model that is trained with the
     pattern learns what a sink at any distance is. Xiao et al. give models that were trained without it positions inside
-    the cache, where no distance is larger than in training.
+    the cache, where no distance is larger than in training; for biases, ``--distance clamp:W`` does much the same.
     """
 
     first: int

@@ -4,6 +4,7 @@ import json
 
 from fairseq_posenc.encodings import Stack, encoding_class, encoding_names
 from fairseq_posenc.encodings.base import HOOKS
+from fairseq_posenc.encodings.distances import DISTANCES
 from fairseq_posenc.encodings.numbering import NUMBERINGS
 
 
@@ -26,6 +27,7 @@ def describe(name):
         "acts_on": list(dict.fromkeys(place for hook, place in HOOKS.items() if encoding.overrides(hook))),
         "translation_invariant": encoding.translation_invariant,
         "positions": encoding.numbers,
+        "takes_distance": encoding.takes_distance,
         "length_limit": encoding.length_limit,
         "learned_parameters": any(True for _ in encoding(Stack(model_dim=16, heads=2)).parameters()),
         "options": [
@@ -59,6 +61,9 @@ def table(rows):
         text += [f"    {o['flag']}{default(o)}: {o['help']}" for o in row["options"]]
     text += ["", "--positions: other numbers for positions, for encodings that take whole numbers, or any"]
     text += [f"    {n.form}{' (any)' if n.fractions else ''}: {n.help}" for n in NUMBERINGS.values()]
+    having = ", ".join(row["name"] for row in rows if row["takes_distance"])
+    text += ["", f"--distance: another distance for far keys, for {having}"]
+    text += [f"    {d.form}: {d.help}" for d in DISTANCES.values()]
     return "\n".join(text)
 
 

@@ -11,6 +11,7 @@ from typing import Any, Optional
 import torch
 from torch import nn
 
+from fairseq_posenc.encodings.distances import Distance
 from fairseq_posenc.encodings.options import SIDE, Option, Sharing, constructor_options, sharing_option
 from fairseq_posenc.encodings.positions import Idx, Positions, is_eager
 
@@ -82,6 +83,9 @@ class PositionEncoding(nn.Module):
     translation_invariant: bool
     #: Which numbers the hooks take for positions: CONSECUTIVE, WHOLE or ANY.
     numbers: str = CONSECUTIVE
+    #: Whether ``distance`` may be set: what ``--distance`` puts in the place of distances.
+    takes_distance: bool = False
+    distance: Optional[Distance] = None
     #: What bounds the positions (a flag), or None where every length is accepted.
     length_limit: Optional[str] = None
     #: Where ``embed`` applies: BEFORE_DROPOUT (and before layernorm-embedding), or AFTER_DROPOUT.

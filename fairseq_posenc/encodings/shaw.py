@@ -32,6 +32,7 @@ class Shaw(PositionEncoding):
     source = "Shaw et al. 2018 (NAACL), Eq 3-5 (RPE in Zhang et al. 2023)"
     translation_invariant = True
     numbers = WHOLE
+    takes_distance = True
     sharing = Sharing(
         "layers", "layers have their own vectors (as in the paper), or share", {"separate": LAYER, "shared": SIDE}
     )
@@ -65,4 +66,6 @@ class Shaw(PositionEncoding):
         """(B, 1, Tq, Tk) or (1, 1, Tq, Tk): the row of the tables for each query and key; the past comes first."""
         q, k = index_of(q_idx, device), index_of(kv_idx, device)
         distances = k.unsqueeze(1) - q.unsqueeze(2)
+        if self.distance is not None:
+            distances = self.distance(distances)
         return (distances.clamp(-self.clip, self.vectors.size(0) - 1 - self.clip) + self.clip).unsqueeze(1)

@@ -36,12 +36,13 @@ from fairseq_posenc.models.options import (
     add_encoding_flags,
     add_pattern_flags,
     plain_settings,
+    settle_distance,
     settle_numbering,
     settle_options,
     settle_scale,
 )
 from fairseq_posenc.models.pruning import drop_encodings_of_pruned_layers, prune_encodings
-from fairseq_posenc.models.stack import build_encodings, self_attentions, use_numbering
+from fairseq_posenc.models.stack import build_encodings, self_attentions, use_distance, use_numbering
 
 SIDES = ("decoder",)
 
@@ -116,6 +117,7 @@ class PositionEncodingLanguageModel(TransformerLanguageModel):
         settle_encoding(args)
         pattern = settle_pattern(args)
         numbering = settle_numbering(args)
+        distance = settle_distance(args)
         settle_scale(args)
         check_layers(args, SIDES)
         check_adaptive(args, len(task.source_dictionary))
@@ -133,6 +135,7 @@ class PositionEncodingLanguageModel(TransformerLanguageModel):
         for attention in self_attentions(decoder):
             attention.use_pattern(pattern, args.cache_size)
         use_numbering(decoder, numbering)
+        use_distance(decoder, distance)
         if decoder.embed_positions.max_positions is None:
             decoder.max_target_positions = max(args.max_target_positions, sample_length(task))
         return cls(decoder)

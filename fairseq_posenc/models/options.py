@@ -12,6 +12,8 @@ from fairseq_posenc.attention.patterns import attention_pattern
 from fairseq_posenc.attention.scales import HELP as SCALE_HELP
 from fairseq_posenc.attention.scales import PLAIN, attention_scale
 from fairseq_posenc.encodings import encoding_class, encoding_names
+from fairseq_posenc.encodings.distances import HELP as DISTANCE_HELP
+from fairseq_posenc.encodings.distances import Distance, distance_named
 from fairseq_posenc.encodings.numbering import HELP as NUMBERING_HELP
 from fairseq_posenc.encodings.numbering import INDEX, Numbering, numbering
 from fairseq_posenc.errors import InputError
@@ -58,6 +60,12 @@ def add_encoding_flags(parser: ArgumentParser, sides: Sequence[str] = ()) -> Non
         type=name_of(numbering),
         metavar="NUMBERS",
         help=f"numbers of the positions that the encoding sees: {NUMBERING_HELP} (default: index)",
+    )
+    parser.add_argument(
+        "--distance",
+        type=name_of(lambda text: distance_named(text) or PLAIN),
+        metavar="DISTANCE",
+        help=f"distance in an encoding of distances: {DISTANCE_HELP} (default: {PLAIN})",
     )
     parser.add_argument(
         "--attention-scale",
@@ -125,6 +133,13 @@ def settle_numbering(args: Namespace) -> Numbering:
     chosen = numbering(getattr(args, "positions", None) or INDEX)
     args.positions = str(chosen)
     return chosen
+
+
+def settle_distance(args: Namespace) -> Distance | None:
+    """Write ``--distance`` into ``args``; return it. Raises InputError on bad values."""
+    distance = distance_named(getattr(args, "distance", None))
+    args.distance = str(distance or PLAIN)
+    return distance
 
 
 def settle_scale(args: Namespace) -> None:

@@ -10,6 +10,7 @@ from torch import nn
 
 from fairseq_posenc.attention.self_attention import SelfAttention
 from fairseq_posenc.encodings import PositionEncoding, Stack, encoding_class
+from fairseq_posenc.encodings.distances import Distance
 from fairseq_posenc.encodings.numbering import Numbering
 from fairseq_posenc.encodings.options import FIRST, LAYER
 from fairseq_posenc.encodings.sinusoidal import Sinusoidal
@@ -75,6 +76,17 @@ def refuse_scripting() -> NoReturn:
         "models with --position-encoding cannot be compiled by TorchScript, which PyTorch has deprecated; use "
         "torch.export.export, as docs/compatibility.md shows"
     )
+
+
+def use_distance(stack: TransformerEncoderBase | TransformerDecoderBase, distance: Distance | None) -> None:
+    """Put these in the place of distances in an encoder or decoder; None: nothing.
+
+    Raises InputError where its encodings have no distances.
+    """
+    for encoding in (stack.embed_positions, *stack.later_positions):
+        if distance is not None:
+            distance.check(encoding)
+        encoding.distance = distance
 
 
 def use_numbering(stack: TransformerEncoderBase | TransformerDecoderBase, numbering: Numbering) -> None:

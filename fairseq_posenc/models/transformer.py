@@ -26,12 +26,13 @@ from fairseq_posenc.models.options import (
     add_encoding_flags,
     encoding_scope,
     plain_settings,
+    settle_distance,
     settle_numbering,
     settle_options,
     settle_scale,
 )
 from fairseq_posenc.models.pruning import drop_encodings_of_pruned_layers, prune_encodings
-from fairseq_posenc.models.stack import build_encodings, install_encodings, use_numbering
+from fairseq_posenc.models.stack import build_encodings, install_encodings, use_distance, use_numbering
 
 SIDES = ("encoder", "decoder")
 
@@ -74,6 +75,7 @@ class PositionEncodingTransformer(TransformerModel):
         base_architecture(args)
         settle_encodings(args)
         numbering = settle_numbering(args)
+        distance = settle_distance(args)
         settle_scale(args)
         check_layers(args, SIDES)
         settle_alignment(args)
@@ -92,6 +94,7 @@ class PositionEncodingTransformer(TransformerModel):
             install_encodings(decoder, [encoder.embed_positions] * decoder.num_layers)
         for side in (encoder, decoder):
             use_numbering(side, numbering)
+            use_distance(side, distance)
         return model
 
     @classmethod
