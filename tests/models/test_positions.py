@@ -1,5 +1,7 @@
 """--positions in whole models: left padding, steps, recomputation, patterns, limits and checkpoints."""
 
+from argparse import Namespace
+
 import pytest
 import torch
 
@@ -8,8 +10,10 @@ from fairseq_posenc.attention import computation
 from fairseq_posenc.attention.computation import Sizes
 from fairseq_posenc.encodings import encoding_class
 from fairseq_posenc.encodings.base import ANY
+from fairseq_posenc.encodings.numbering import INDEX
 from fairseq_posenc.errors import InputError
 from fairseq_posenc.generation.stepwise import Stepwise
+from fairseq_posenc.models.options import settle_distance, settle_numbering, settle_scale
 from tests.support.host_reads import reads
 from tests.support.models import batch, build_small, build_small_lm, text
 
@@ -185,6 +189,13 @@ def test_refused(name, positions, told):
         with pytest.raises(InputError, match=told) as caught:
             build(name, "--positions", positions, "--max-target-positions", 1024)
         assert "\n" not in str(caught.value)
+
+
+def test_checkpoints_from_before_these_flags():
+    args = Namespace()
+    assert settle_numbering(args) == INDEX and settle_distance(args) is None
+    settle_scale(args)
+    assert vars(args) == {"positions": "index", "distance": "plain", "attention_scale": "plain"}
 
 
 def test_unknown_names_are_refused_by_the_parser(capsys):
