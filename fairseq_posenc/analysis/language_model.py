@@ -131,7 +131,9 @@ class LanguageModel:
     @property
     def max_input(self):
         """The largest number of tokens that the model reads at once; None: no limit."""
-        return self.decoder.embed_positions.max_positions if self.is_ours else self.model.max_positions()
+        if not self.is_ours:
+            return self.model.max_positions()
+        return self.decoder.numbering.longest(self.decoder.embed_positions.max_positions)
 
     def describe(self, name):
         """The entry of this checkpoint of the system ``name`` in results."""

@@ -11,7 +11,7 @@ from fairseq_posenc.analysis.bias_curves import RECENT, biases_of
 from fairseq_posenc.analysis.curves import thinned
 from fairseq_posenc.analysis.extrapolation_protocols import LastToken
 from fairseq_posenc.analysis.grid import Measurement
-from fairseq_posenc.attention.patterns import Blockwise, Window
+from fairseq_posenc.attention.patterns import Blockwise, Sinks, Window
 from fairseq_posenc.tables import aligned, shown
 
 #: The share of the gradient that the empirical receptive field holds.
@@ -80,8 +80,10 @@ def empirical_field(shares):
 def theoretical_field(pattern, layers):
     """The most tokens that a prediction can depend on: w R for windows of w in R layers; None without a bound.
 
-    Blockwise: one block more than layers, where the last token ends its block.
+    Sinks are as many more. Blockwise: one block more than layers, where the last token ends its block.
     """
+    if isinstance(pattern, Sinks):
+        return pattern.sinks + pattern.size * layers
     if isinstance(pattern, Window):
         return pattern.size * layers
     if isinstance(pattern, Blockwise):

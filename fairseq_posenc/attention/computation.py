@@ -24,8 +24,9 @@ from fairseq_posenc.attention.kernels import (
 from fairseq_posenc.attention.keys import Keys
 from fairseq_posenc.attention.masks import additive, visible_keys
 from fairseq_posenc.attention.patterns import Pattern
+from fairseq_posenc.attention.runs import Columns, Runs, column_tensor, count_of
 from fairseq_posenc.encodings.base import PositionEncoding
-from fairseq_posenc.encodings.positions import is_eager, length_of, same
+from fairseq_posenc.encodings.positions import Idx, Positions, is_eager, length_of, same
 
 if TYPE_CHECKING:
     from fairseq_posenc.attention.self_attention import LayersPass
@@ -66,6 +67,7 @@ class AttentionCall:
         shared: the LayersPass in which layers, which have the same padding, leave what they add to the scores; None:
             they share nothing.
         recomputed: whether activation checkpointing computes all of this once more in the backward pass.
+        numbers: by which the encoding compares all columns, where ``--positions`` gives them others than their indices.
     """
 
     def __init__(
@@ -78,31 +80,35 @@ class AttentionCall:
         device: torch.device,
         shared: "LayersPass | None",
         recomputed: bool = False,
+        numbers: Positions | None = None,
     ) -> None:
         self.encoding, self.pattern, self.attn_mask, self.dropout = encoding, pattern, attn_mask, dropout
         self.keys, self.device, self.shared, self.recomputed = keys, device, shared, recomputed
+        self.numbers = numbers
         self.sizes = CPU if device.type == "cpu" else GPU
         self.biased = attn_mask is not None or (encoding is not None and encoding.overrides("bias"))
         self.plain = encoding is None or encoding.plain_products
         # No kernel for a CPU has dropout.
         self.fuses = self.plain and not (dropout > 0 and device.type == "cpu")
         self.positions: torch.Tensor | None = None
-        if pattern is not None and pattern.counts_from_start and keys.padding is not None:
+        if pattern is not None and pattern.counts_from_start and keys.padding is not None and not keys.sinks:
             self.positions = keys.positions(device).index
 
     def with_weights(
         self, q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, q_idx: range
     ) -> tuple[torch.Tensor, torch.Tensor]:
         """(B, H, Tq, D) and the weights (B, H, Tq, Tk), as memory allows."""
-        return self._with_weights(q, k, v, q_idx, self.keys.idx)
+        return self._with_weights(q, k, v, q_idx, self.keys.columns)
 
     def __call__(self, q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, q_idx: range) -> torch.Tensor:
         """q (B, H, Tq, D) at ``q_idx``, k and v (B, H, Tk, D) at all available keys -> (B, H, Tq, D)."""
         kv_idx = self._visible_range(q_idx)
         pattern = self.pattern
         block = pattern.block if pattern is not None and pattern.hides_any(q_idx, kv_idx) else None
+        if pattern is not None and pattern.sinks and self.positions is not None:
+            block = None  # sinks in other columns for each sentence: all keys are needed
         if block is not None and self.attn_mask is None and length_of(q_idx) > block:
-            if self.keys.padding is None and same(q_idx, self.keys.idx) and q_idx.start == 0:
+            if self._blocks_alike() and same(q_idx, self.keys.idx) and q_idx.start == 0:
                 return self._in_blocks(q, k, v, block)
             return self._in_slices(q, k, v, q_idx, block, rebuild=False)
         numbers = self._numbers_per_query(q, q_idx, kv_idx)
@@ -123,20 +129,27 @@ class AttentionCall:
         for start in range(0, length_of(q_idx), size):
             slice_idx = range(q_idx.start + start, min(q_idx.start + start + size, q_idx.stop))
             kv_idx = self._visible_range(slice_idx)
+            if isinstance(kv_idx, Runs):  # one run for all analyses
+                kv_idx = range(kv_idx.stop)
             some_q, (some_k, _) = q[:, :, start : start + size], self._select(k, k, kv_idx)
             bias = None
             if self.encoding is not None:
-                some_q, some_k = self.encoding.decay(some_q, some_k, slice_idx, kv_idx)
-                bias = self.encoding.bias(slice_idx, kv_idx, self.device)
+                some_q, some_k = self.encoding.decay(some_q, some_k, *self._placed(slice_idx, kv_idx))
+                bias = self._bias(slice_idx, kv_idx)
             scores = scaled_products(some_q, some_k, self._own_scores(slice_idx, kv_idx))
             scores = scores if bias is None else scores + bias
             yield slice_idx, kv_idx, scores, self._visible(slice_idx, kv_idx)
 
-    def _visible_range(self, q_idx: range) -> range:
+    def _visible_range(self, q_idx: range) -> Columns:
         """The available keys that some of these queries can see; all of them where ``attn_mask`` is there."""
         idx, pattern = self.keys.idx, self.pattern
         if self.attn_mask is not None or pattern is None:
-            return idx
+            return self.keys.columns
+        if pattern.sinks:
+            first = pattern.first_visible(q_idx.start)
+            if self.positions is not None or (first <= pattern.sinks and not self.keys.sinks):
+                return range(q_idx.stop)
+            return Runs(pattern.sinks, range(max(idx.start, first), q_idx.stop))
         # Where sentences begin in different columns, so do their blocks, and only their left context is common to all.
         if self.positions is None:
             first = pattern.first_visible(q_idx.start)
@@ -144,23 +157,35 @@ class AttentionCall:
             first = idx.start if pattern.left_context is None else q_idx.start - pattern.left_context
         return range(max(idx.start, first), q_idx.stop)
 
-    def _select(self, k: torch.Tensor, v: torch.Tensor, kv_idx: range) -> tuple[torch.Tensor, torch.Tensor]:
+    def _blocks_alike(self) -> bool:
+        """Whether nothing tells one block of queries from another but who sees whom."""
+        return self.keys.padding is None and self.numbers is None and not (self.pattern and self.pattern.sinks)
+
+    def _select(self, k: torch.Tensor, v: torch.Tensor, kv_idx: Columns) -> tuple[torch.Tensor, torch.Tensor]:
         """Those of all available keys and values that lie in ``kv_idx``."""
-        start = kv_idx.start - self.keys.idx.start
-        part = slice(start, start + length_of(kv_idx))
+        if isinstance(kv_idx, Runs) and kv_idx == self.keys.columns:
+            return k, v
+        start = kv_idx.start - self.keys.idx.start + self.keys.sinks
+        part = slice(start, start + kv_idx.stop - kv_idx.start)
+        if isinstance(kv_idx, Runs):
+            k, v = (torch.cat([x[:, :, : kv_idx.sinks], x[:, :, part]], dim=2) for x in (k, v))
+            return k, v
         return k[:, :, part], v[:, :, part]
 
-    def _numbers_per_query(self, q: torch.Tensor, q_idx: range, kv_idx: range) -> int:
+    def _numbers_per_query(self, q: torch.Tensor, q_idx: range, kv_idx: Columns) -> int:
         """Numbers per query of the memory that grows with queries x keys."""
         if not self.fuses or self._lacks_bias_gradient():
-            return q.size(0) * q.size(1) * length_of(kv_idx)
+            return q.size(0) * q.size(1) * count_of(kv_idx)
         if self._plain_causal(q_idx, kv_idx):
             return 0
-        sentences = 1 if self.keys.padding is None else q.size(0)
-        return sentences * (q.size(1) if self.biased else 1) * length_of(kv_idx)
+        own = self.keys.padding is not None or (self.numbers is not None and self.biased)
+        sentences = q.size(0) if own else 1
+        return sentences * (q.size(1) if self.biased else 1) * count_of(kv_idx)
 
-    def _plain_causal(self, q_idx: range, kv_idx: range) -> bool:
+    def _plain_causal(self, q_idx: range, kv_idx: Columns) -> bool:
         """Whether PyTorch's kernel makes the whole mask itself."""
+        if isinstance(kv_idx, Runs):
+            return False
         causal = self.pattern is not None and not self.pattern.hides_any(q_idx, kv_idx)
         return causal and not self.biased and self.keys.padding is None and same(q_idx, kv_idx)
 
@@ -183,7 +208,7 @@ class AttentionCall:
         return torch.cat(parts[::-1], dim=2)
 
     def _rebuilt_slice(
-        self, q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, q_idx: range, kv_idx: range, share: bool
+        self, q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, q_idx: range, kv_idx: Columns, share: bool
     ) -> torch.Tensor:
         """A tile of which the backward pass builds anew what has a number for each query and key."""
         if self.recomputed or not self.fuses:
@@ -232,7 +257,7 @@ class AttentionCall:
         k: torch.Tensor,
         v: torch.Tensor,
         q_idx: range,
-        kv_idx: range,
+        kv_idx: Columns,
         share: bool = True,
         rebuild: bool = False,
     ) -> torch.Tensor:
@@ -243,7 +268,7 @@ class AttentionCall:
         if not self.plain or length_of(q_idx) == 1 or (lacks_gradient and not rebuild):
             return self._with_weights(q, k, v, q_idx, kv_idx, share)[0]
         if self.encoding is not None:
-            q, k = self.encoding.decay(q, k, q_idx, kv_idx)
+            q, k = self.encoding.decay(q, k, *self._placed(q_idx, kv_idx))
         if self._plain_causal(q_idx, kv_idx):
             return fused_attention(q, k, v, causal=True, dropout=self.dropout)
         mask = self._score_mask(q_idx, kv_idx, q.dtype, share)
@@ -255,43 +280,69 @@ class AttentionCall:
             return fused_attention(q, k, v, mask, dropout=self.dropout)
 
     def _with_weights(
-        self, q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, q_idx: range, kv_idx: range, share: bool = True
+        self, q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, q_idx: range, kv_idx: Columns, share: bool = True
     ) -> tuple[torch.Tensor, torch.Tensor]:
         """The same with plain products, which also return the weights."""
         mix = None
         if self.encoding is not None:
-            q, k = self.encoding.decay(q, k, q_idx, kv_idx)
+            queries, keys = self._placed(q_idx, kv_idx)
+            q, k = self.encoding.decay(q, k, queries, keys)
             if not self.plain:
-                mix = partial(self.encoding.mix, q_idx=q_idx, kv_idx=kv_idx)
+                mix = partial(self.encoding.mix, q_idx=queries, kv_idx=keys)
         mask = self._score_mask(q_idx, kv_idx, torch.float32, share)
         return weighted_attention(q, k, v, mask, self.dropout, self._own_scores(q_idx, kv_idx), mix)
 
-    def _own_scores(self, q_idx: range, kv_idx: range) -> Products | None:
+    def _own_scores(self, q_idx: range, kv_idx: Columns) -> Products | None:
         """The encoding's products of queries and keys; None where they are plain ones."""
         if self.encoding is None or self.plain:
             return None
-        return partial(self.encoding.scores, q_idx=q_idx, kv_idx=kv_idx)
+        queries, keys = self._placed(q_idx, kv_idx)
+        return partial(self.encoding.scores, q_idx=queries, kv_idx=keys)
 
-    def _visible(self, q_idx: range, kv_idx: range) -> torch.Tensor | None:
+    def _placed(self, q_idx: range, kv_idx: Columns) -> tuple[Idx, Idx]:
+        """What the encoding's hooks are given for these columns."""
+        if self.numbers is None and isinstance(kv_idx, range):
+            return q_idx, kv_idx
+        return self._numbers_of(q_idx), self._numbers_of(kv_idx)
+
+    def _numbers_of(self, columns: Columns) -> Positions:
+        if self.numbers is not None and isinstance(columns, range):
+            return self.numbers.columns(columns)
+        index = column_tensor(columns, self.device)
+        if self.numbers is None:
+            return Positions(index.unsqueeze(0), columns.stop)
+        return Positions(self.numbers.index[:, index], self.numbers.stop)
+
+    def _bias(self, q_idx: range, kv_idx: Columns) -> torch.Tensor | None:
+        """The encoding's bias in four dimensions, as some fused kernels take none of three."""
+        if self.encoding is None or not self.encoding.overrides("bias"):
+            return None
+        if isinstance(kv_idx, Runs) and self.numbers is None:  # each run is consecutive
+            parts = [self.encoding.bias(q_idx, part, self.device) for part in kv_idx.parts]
+            return torch.cat([part for part in parts if part is not None], dim=-1).unsqueeze(0)
+        bias = self.encoding.bias(*self._placed(q_idx, kv_idx), self.device)
+        return bias.unsqueeze(0) if bias is not None and bias.dim() == 3 else bias
+
+    def _visible(self, q_idx: range, kv_idx: Columns) -> torch.Tensor | None:
         """visible_keys of a part of the available keys, or of any two ranges where there is no padding."""
         padding, positions = self.keys.padding, self.positions
-        if padding is not None and not same(kv_idx, self.keys.idx):
+        if padding is not None and (isinstance(kv_idx, Runs) or not same(kv_idx, self.keys.idx)):
             start = kv_idx.start - self.keys.idx.start
-            part = slice(start, start + length_of(kv_idx))
+            part = slice(start, start + kv_idx.stop - kv_idx.start)
             padding, positions = padding[:, part], None if positions is None else positions[:, part]
+            if isinstance(kv_idx, Runs):
+                padding = F.pad(padding, (kv_idx.sinks, 0))
         return visible_keys(q_idx, kv_idx, self.pattern, padding, self.device, positions)
 
-    def _score_mask(self, q_idx: range, kv_idx: range, dtype: torch.dtype, share: bool) -> torch.Tensor | None:
+    def _score_mask(self, q_idx: range, kv_idx: Columns, dtype: torch.dtype, share: bool) -> torch.Tensor | None:
         """All that is added to the scores, or None; built once for all layers of a pass that ask for the same."""
         build = partial(self._build_score_mask, q_idx, kv_idx, dtype)
         if not share or self.shared is None or self.attn_mask is not None:
             return build()
         return self.shared.once((self.encoding, self.pattern, q_idx, kv_idx, dtype), build)
 
-    def _build_score_mask(self, q_idx: range, kv_idx: range, dtype: torch.dtype) -> torch.Tensor | None:
-        bias = None if self.encoding is None else self.encoding.bias(q_idx, kv_idx, self.device)
-        if bias is not None:
-            bias = bias.unsqueeze(0)  # some fused kernels take no mask of three dimensions
+    def _build_score_mask(self, q_idx: range, kv_idx: Columns, dtype: torch.dtype) -> torch.Tensor | None:
+        bias = self._bias(q_idx, kv_idx)
         if self.attn_mask is not None:
             bias = self.attn_mask[None, None] if bias is None else bias + self.attn_mask[None, None]
         return additive(self._visible(q_idx, kv_idx), bias, dtype)

@@ -5,6 +5,7 @@ from typing import Any, Optional
 
 import torch
 
+from fairseq_posenc.attention.runs import Columns, Runs
 from fairseq_posenc.encodings.positions import PADDING, Positions, is_eager, length_of, token_positions
 
 #: What incremental decoding keeps for one attention, and for all of them.
@@ -14,24 +15,31 @@ IncrementalState = dict[str, Buffer]
 
 @dataclass(frozen=True)
 class Keys:
-    """Consecutive columns of a batch.
+    """Consecutive columns of a batch, and maybe its first ones.
 
     Args:
         idx: range of column indices; a cache that rolls has dropped what came before.
         padding: (B, T), True at padding, or None without any.
         tokens_before: (B,), how many tokens of each sentence the columns before held; None: no padding among them, so
             that it is their number.
+        sinks: so many first columns, none of them padding, which a cache that rolls has kept.
     """
 
     idx: range
     padding: Optional[torch.Tensor] = None
     tokens_before: Optional[torch.Tensor] = None
+    sinks: int = 0
+
+    @property
+    def columns(self) -> Columns:
+        """All columns."""
+        return Runs(self.sinks, self.idx) if self.sinks else self.idx
 
     def extended(self, length: int, padding: Optional[torch.Tensor], batch: int, device: torch.device) -> "Keys":
         """These keys and ``length`` new ones with ``padding`` (B, length) or None."""
         idx = range(self.idx.start, self.idx.stop + length)
         if self.padding is None and padding is None:
-            return Keys(idx)
+            return Keys(idx, sinks=self.sinks)
         parts = []
         for mask, count in ((self.padding, length_of(self.idx)), (padding, length)):
             if count:
@@ -39,18 +47,21 @@ class Keys:
                     torch.zeros(batch, count, dtype=torch.bool, device=device) if mask is None else mask.bool()
                 )
         # A single part stays the same tensor, by which masks know that layers share it.
-        return Keys(idx, parts[0] if len(parts) == 1 else torch.cat(parts, dim=1), self.tokens_before)
+        return Keys(idx, parts[0] if len(parts) == 1 else torch.cat(parts, dim=1), self.tokens_before, self.sinks)
 
-    def newest(self, count: Optional[int]) -> "Keys":
-        """The last ``count`` of these keys; all where there are not more, or where it is None."""
+    def newest(self, count: Optional[int], sinks: int = 0) -> "Keys":
+        """The last ``count`` of these keys and the first ``sinks``; all where there are not more, or where it is None.
+
+        All too where there are sinks among padding: they would lie in other columns for each sentence.
+        """
         dropped = 0 if count is None else length_of(self.idx) - count
-        if dropped <= 0:
+        if dropped <= 0 or (sinks > self.sinks and (dropped <= sinks or self.padding is not None)):
             return self
         idx = range(self.idx.start + dropped, self.idx.stop)
         if self.padding is None:
-            return Keys(idx)
+            return Keys(idx, sinks=sinks)
         before = self.idx.start if self.tokens_before is None else self.tokens_before
-        return Keys(idx, self.padding[:, dropped:], before + (~self.padding[:, :dropped]).sum(dim=1))
+        return Keys(idx, self.padding[:, dropped:], before + (~self.padding[:, :dropped]).sum(dim=1), sinks)
 
     def positions(self, device: torch.device) -> Positions:
         """Positions of these tokens in their sentences."""
@@ -129,7 +140,7 @@ def read_cache(buffer: Optional[Buffer]) -> Keys:
         return NO_KEYS
     start = buffer["start"]
     idx = range(start, start + buffer["prev_key"].size(2))
-    return Keys(idx, buffer["prev_key_padding_mask"], buffer["tokens_before"])
+    return Keys(idx, buffer["prev_key_padding_mask"], buffer["tokens_before"], buffer["sinks"])
 
 
 def appended(
@@ -148,14 +159,38 @@ def appended(
     return *store.newest(seen + count), store
 
 
-def cache_of(keys: Keys, k: torch.Tensor, v: torch.Tensor, store: Optional[Store], count: Optional[int]) -> Buffer:
+def with_sinks(buffer: Optional[Buffer], k: torch.Tensor, v: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    """Those of the first columns that a buffer has kept apart, and then keys and values (B, H, T, D)."""
+    if not buffer or not buffer["sinks"]:
+        return k, v
+    return torch.cat([buffer["sink_key"], k], dim=2), torch.cat([buffer["sink_value"], v], dim=2)
+
+
+def cache_of(
+    buffer: Optional[Buffer],
+    keys: Keys,
+    k: torch.Tensor,
+    v: torch.Tensor,
+    store: Optional[Store],
+    count: Optional[int],
+    sinks: int = 0,
+) -> Buffer:
     """A buffer with the newest ``count`` of these keys and values (None: all), which ``store`` holds, if any.
 
-    Four of its names are fairseq's.
+    The first ``sinks`` are kept apart once others after them are dropped: those of ``buffer``, which was there before,
+    or of these. Four of its names are fairseq's.
     """
-    keys = keys.newest(count)
+    sink_key = sink_value = None
+    if buffer and buffer["sinks"]:
+        sink_key, sink_value = buffer["sink_key"], buffer["sink_value"]
+    keys = keys.newest(count, sinks)
+    if keys.sinks and sink_key is None:  # copies: what they were part of may go
+        sink_key, sink_value = k[:, :, : keys.sinks].clone(), v[:, :, : keys.sinks].clone()
     first = k.size(2) - length_of(keys.idx)
     return {
+        "sinks": keys.sinks,
+        "sink_key": sink_key,
+        "sink_value": sink_value,
         "prev_key": k[:, :, first:],
         "prev_value": v[:, :, first:],
         "prev_key_padding_mask": keys.padding,

@@ -5,6 +5,7 @@ from typing import Any
 import torch
 
 from fairseq_posenc.attention.patterns import Pattern
+from fairseq_posenc.attention.runs import Columns, column_tensor
 from fairseq_posenc.encodings.positions import is_eager, length_of
 
 #: Numbers: rows of a mask begin at multiples of it.
@@ -13,7 +14,7 @@ ALIGNMENT = 8
 
 def visible_keys(
     q_idx: range,
-    kv_idx: range,
+    kv_idx: Columns,
     pattern: Pattern | None,
     padding: torch.Tensor | None,
     device: torch.device,
@@ -22,7 +23,7 @@ def visible_keys(
     """Which keys each query may attend to, or None where every query sees every key.
 
     Args:
-        q_idx, kv_idx: ranges, the column indices of the Tq queries and of the Tk keys; a query's own column is a key.
+        q_idx, kv_idx: the column indices of the Tq queries and of the Tk keys; a query's own column is a key.
         pattern: see patterns.py; None in a stack that is not causal.
         padding: (B, Tk), True at padding, or None.
         device: of the result.
@@ -38,18 +39,13 @@ def visible_keys(
     hides = pattern.hides_any(q_idx, kv_idx)
     if padding is None and positions is None and not hides and kv_idx.stop - 1 <= q_idx.start:
         return None
-    q, k = index_tensor(q_idx, device).unsqueeze(1), index_tensor(kv_idx, device)
+    q, k = column_tensor(q_idx, device).unsqueeze(1), column_tensor(kv_idx, device)
     if positions is not None:
         q_positions = positions[:, q_idx.start - kv_idx.start :][:, : length_of(q_idx)]
         visible = pattern.visible(q_positions[:, None, :, None], positions[:, None, None, :])
     else:
         visible = (pattern.visible(q, k) if hides else k <= q)[None, None]
     return visible if padding is None else (visible & ~padding[:, None, None, :]) | (k == q)[None, None]
-
-
-def index_tensor(idx: range, device: torch.device) -> torch.Tensor:
-    """A range as a tensor of int64."""
-    return torch.arange(idx.start, idx.stop, device=device)
 
 
 def additive(visible: torch.Tensor | None, bias: torch.Tensor | None, dtype: torch.dtype) -> torch.Tensor | None:

@@ -7,12 +7,15 @@ an embedding or, in posnet-attn, as a value, before it is a query of one window 
 in the text can be meant, as in "Absolute + BCA" of Sun et al. 2023, Table 5.
 """
 
+import re
 from dataclasses import dataclass
 from typing import Any, ClassVar, TypeVar
 
 import torch
 
+from fairseq_posenc.attention.runs import Columns
 from fairseq_posenc.errors import InputError
+from fairseq_posenc.names import nearest
 
 #: Blocks of a narrow window are at least this wide: smaller ones cost more in bookkeeping than they save.
 NARROWEST_BLOCK = 64
@@ -31,8 +34,13 @@ class Pattern:
     counts_from_start: ClassVar[bool] = False
 
     @property
+    def sinks(self) -> int:
+        """All queries attend to the first so many tokens of their text, as far as these come before them."""
+        return 0
+
+    @property
     def left_context(self) -> int | None:
-        """The largest number of earlier keys that a query attends to; None: all."""
+        """The largest number of earlier keys that a query attends to, besides ``sinks``; None: all."""
         return None
 
     @property
@@ -41,16 +49,24 @@ class Pattern:
         return None
 
     def first_visible(self, q_idx: Index) -> Index:
-        """A query attends to no key before this one: both int, or int64 tensors. May be negative, which means 0."""
+        """A query attends to no key before this one but ``sinks``: both int, or int64 tensors. May be negative, which
+        means 0.
+        """
         raise NotImplementedError
 
-    def hides_any(self, q_idx: range, kv_idx: range) -> bool:
+    def count(self, q_idx: torch.Tensor) -> torch.Tensor:
+        """How many keys queries attend to, int64 as they are."""
+        hidden = (self.first_visible(q_idx) - self.sinks).clamp(min=0)
+        return q_idx + 1 - hidden
+
+    def hides_any(self, q_idx: range, kv_idx: Columns) -> bool:
         """Whether some of these queries do not attend to some of these keys that precede them."""
-        return self.first_visible(q_idx.stop - 1) > kv_idx.start
+        return self.first_visible(q_idx.stop - 1) > max(kv_idx.start, self.sinks)
 
     def visible(self, q_idx: torch.Tensor, kv_idx: torch.Tensor) -> torch.Tensor:
         """Whether queries attend to keys, both int64 tensors that broadcast: bool, of their common shape."""
-        return (kv_idx <= q_idx) & (kv_idx >= self.first_visible(q_idx))
+        near = kv_idx >= self.first_visible(q_idx)
+        return (kv_idx <= q_idx) & (near | (kv_idx < self.sinks) if self.sinks else near)
 
 
 @dataclass(frozen=True)
@@ -129,11 +145,53 @@ class Blockwise(Pattern):
         return f"blockwise:{self.length}"
 
 
+@dataclass(frozen=True)
+class Sinks(Pattern):
+    """``sinks:S,window:W``: every query attends to the first S tokens of the text, to the W - 1 keys before it and to
+    itself (Xiao et al. 2023, StreamingLLM, who take S = 4).
+
+    Positions are those in the text, in training, evaluation and step by step alike: a model that is trained with the
+    pattern learns what a sink at any distance is. Xiao et al. give models that were trained without it positions inside
+    the cache, where no distance is larger than in training; for biases, ``--distance clamp:W`` does much the same.
+    """
+
+    first: int
+    size: int
+    form = "sinks:S,window:W"
+    help = "the first S of the text, the W - 1 before and itself"
+    counts_from_start = True
+
+    def __post_init__(self) -> None:
+        if self.first < 1 or self.size < 1:
+            raise InputError(
+                f"--attention-pattern {self}: there is at least one sink, and a window holds the query itself; give "
+                f"sinks:{max(1, self.first)},window:{max(1, self.size)}"
+            )
+
+    @property
+    def sinks(self) -> int:
+        return self.first
+
+    @property
+    def left_context(self) -> int:
+        return self.size - 1
+
+    @property
+    def block(self) -> int:
+        return max(self.left_context, NARROWEST_BLOCK)
+
+    def first_visible(self, q_idx: Index) -> Index:
+        return q_idx - self.left_context
+
+    def __str__(self) -> str:
+        return f"sinks:{self.first},window:{self.size}"
+
+
 FULL = Full()
-#: By the name before the colon.
-PATTERNS: dict[str, type[Any]] = {"full": Full, "window": Window, "blockwise": Blockwise}
+#: By the first word of their forms, in which a capital letter stands for a whole number.
+PATTERNS: dict[str, type[Any]] = {"full": Full, "window": Window, "blockwise": Blockwise, "sinks": Sinks}
 #: For help and errors.
-FORMS = ", ".join(pattern.form for pattern in PATTERNS.values())
+FORMS = " or ".join(", ".join(pattern.form for pattern in PATTERNS.values()).rsplit(", ", 1))
 HELP = "; ".join(f"{pattern.form} ({pattern.help})" for pattern in PATTERNS.values())
 
 
@@ -143,9 +201,15 @@ def attention_pattern(text: str | Pattern) -> Pattern:
     Raises:
         InputError: another name, no whole number, or a number out of range.
     """
-    name, colon, number = str(text).partition(":")
+    name = re.split("[:,]", str(text))[0]
     pattern = PATTERNS.get(name)
-    sized = pattern is not None and pattern.form != name
-    if pattern is None or sized != bool(colon) or (sized and not number.lstrip("-").isdecimal()):
-        raise InputError(f"--attention-pattern must be one of {FORMS}, with a whole number, but is {text}")
-    return pattern(int(number)) if sized else pattern()
+    given = None if pattern is None else re.fullmatch(re.sub("[A-Z]", r"(-?\\d+)", pattern.form), str(text))
+    if pattern is None or given is None:
+        hint = "" if pattern else nearest(name, PATTERNS)
+        raise InputError(f"--attention-pattern must be one of {FORMS}, with whole numbers, but is {text}{hint}")
+    return pattern(*map(int, given.groups()))
+
+
+def pattern_list(text: str) -> list[str]:
+    """The patterns of a list with commas, which may also be inside a pattern."""
+    return re.findall("sinks:[^,]*,window:[^,]*|[^,]+", text)

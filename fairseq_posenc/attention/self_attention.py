@@ -9,11 +9,12 @@ from fairseq.modules import MultiheadAttention
 from torch.autograd.graph import saved_tensors_hooks
 
 from fairseq_posenc.attention.computation import AttentionCall
-from fairseq_posenc.attention.keys import IncrementalState, Keys, appended, cache_of, read_cache, reorder
+from fairseq_posenc.attention.keys import IncrementalState, Keys, appended, cache_of, read_cache, reorder, with_sinks
 from fairseq_posenc.attention.masks import additive
 from fairseq_posenc.attention.patterns import FULL, Pattern, Window
+from fairseq_posenc.attention.scales import Scale
 from fairseq_posenc.encodings.base import PositionEncoding
-from fairseq_posenc.encodings.positions import Positions, is_eager
+from fairseq_posenc.encodings.positions import Positions, is_eager, length_of
 
 #: Passed as ``attn_mask``: hide later keys. Stands for the L x L matrix that stock fairseq builds.
 CAUSAL = torch.empty(0)
@@ -26,8 +27,10 @@ class SelfAttention(MultiheadAttention):
     search work unchanged. The cache of incremental decoding holds no more than the pattern needs.
     """
 
-    def __init__(self, embed_dim: int, heads: int, **options: Any) -> None:
+    def __init__(self, embed_dim: int, heads: int, scale: Scale | None = None, **options: Any) -> None:
         super().__init__(embed_dim, heads, self_attention=True, **options)
+        self.scale = scale
+        self.learned_scale = None if scale is None else scale.parameter(heads)
         self._encoding: tuple[PositionEncoding | None] = (None,)
         #: The LayersPass that this attention is part of, if any.
         self.layers_pass: LayersPass | None = None
@@ -101,8 +104,10 @@ class SelfAttention(MultiheadAttention):
         keys = read_cache(cache).extended(length, key_padding_mask, batch, query.device)
         q_idx = range(keys.idx.stop - length, keys.idx.stop)
         encoding = self.position_encoding
+        numbers = self._numbers()
         if encoding is not None:
-            q, k = encoding.rotate(q, k, q_idx, q_idx)
+            placed = q_idx if numbers is None else numbers.columns(q_idx)
+            q, k = encoding.rotate(q, k, placed, placed)
             if encoding.overrides("values"):
                 positions = (
                     self.layers_pass.positions if self.layers_pass else keys.positions(query.device).newest(length)
@@ -113,15 +118,19 @@ class SelfAttention(MultiheadAttention):
         if incremental_state is not None:
             pattern = self.stepwise_pattern
             k, v, store = appended(cache, k, v)
-            self._set_input_buffer(incremental_state, cache_of(keys, k, v, store, pattern.left_context))
+            kept = cache_of(cache, keys, k, v, store, pattern.left_context, pattern.sinks)
+            self._set_input_buffer(incremental_state, kept)
+            k, v = with_sinks(cache, k, v)
         elif attn_mask is not None and attn_mask.numel() == 0:
             pattern = self.pattern
         if attn_mask is not None and attn_mask.numel() > 0:
             added_mask = additive(~attn_mask, None, torch.float32) if attn_mask.dtype == torch.bool else attn_mask
         dropout = self.dropout_module.p if self.training or self.dropout_module.apply_during_inference else 0.0
+        if self.scale is not None:
+            q = self._scaled(q, pattern, keys)
 
         call = AttentionCall(
-            encoding, pattern, keys, added_mask, dropout, query.device, self.layers_pass, self.recomputed
+            encoding, pattern, keys, added_mask, dropout, query.device, self.layers_pass, self.recomputed, numbers
         )
         if self.observer is not None:
             self.observer(call, q, k, q_idx)
@@ -149,9 +158,43 @@ class SelfAttention(MultiheadAttention):
             self._set_input_buffer(incremental_state, reorder(cache, new_order, in_place))
         return incremental_state
 
+    def _scaled(self, q: torch.Tensor, pattern: Pattern | None, keys: Keys) -> torch.Tensor:
+        """Queries (B, H, T, D), the last of ``keys``, with the factors of ``--attention-scale``."""
+        assert self.scale is not None
+        count = None
+        if self.scale.counts:
+
+            def build() -> torch.Tensor:
+                return keys_seen_by(keys, q.size(2), pattern, q.device)
+
+            key = ("count", pattern, keys.idx)
+            count = build() if self.layers_pass is None else self.layers_pass.once(key, build)
+        factor = self.scale.factor(count, self.learned_scale)
+        return (q * factor).to(q.dtype)
+
+    def _numbers(self) -> Positions | None:
+        """The numbers of all columns where the encoding compares queries with keys by them; None: their indices."""
+        if self.layers_pass is None or self.layers_pass.numbers is None:
+            return None
+        encoding = self.position_encoding
+        return self.layers_pass.numbers if encoding is not None and encoding.compares() else None
+
     def _split_heads(self, x: torch.Tensor) -> torch.Tensor:
         """(T, B, C) -> (B, H, T, D)."""
         return x.view(x.size(0), x.size(1), self.num_heads, self.head_dim).permute(1, 2, 0, 3)
+
+
+def keys_seen_by(keys: Keys, length: int, pattern: Pattern | None, device: torch.device) -> torch.Tensor:
+    """How many keys each of the last ``length`` of these columns sees, no padding among them.
+
+    (B, 1, T, 1), or what broadcasts to it: T or B is 1 where it is the same for all.
+    """
+    if pattern is not None:
+        index = keys.positions(device).newest(length).index
+        return pattern.count(index)[:, None, :, None]
+    if keys.padding is None:
+        return torch.full((1, 1, 1, 1), length_of(keys.idx), device=device)
+    return (~keys.padding).sum(dim=1)[:, None, None, None]
 
 
 class LayersPass:
@@ -159,10 +202,11 @@ class LayersPass:
 
     Args:
         positions: Positions of the tokens that are new in it.
+        numbers: Positions of all columns, with the numbers that ``--positions`` gives them; None: it gives none.
     """
 
-    def __init__(self, positions: Positions) -> None:
-        self.positions = positions
+    def __init__(self, positions: Positions, numbers: Positions | None = None) -> None:
+        self.positions, self.numbers = positions, numbers
         self._built: dict[Hashable, torch.Tensor | None] = {}
 
     def once(self, key: Hashable, build: Callable[[], torch.Tensor | None]) -> torch.Tensor | None:
@@ -175,12 +219,14 @@ class LayersPass:
 
 
 @contextmanager
-def one_pass(attentions: Sequence[SelfAttention], positions: Positions) -> Iterator[None]:
+def one_pass(
+    attentions: Sequence[SelfAttention], positions: Positions, numbers: Positions | None = None
+) -> Iterator[None]:
     """While inside, these SelfAttentions share what is added to their scores, as far as it is the same for them.
 
-    They must be called with the same padding. ``positions``: see LayersPass.
+    They must be called with the same padding. ``positions``, ``numbers``: see LayersPass.
     """
-    layers_pass = LayersPass(positions)
+    layers_pass = LayersPass(positions, numbers)
     # Each one once, in the order of the layers: what they draw must be the same at every run.
     for encoding in dict.fromkeys(attention.position_encoding for attention in attentions):
         if encoding is not None:

@@ -30,6 +30,7 @@ of the process, the time by part, and the speed that matrix products alone would
 
 from pathlib import Path
 
+from fairseq_posenc.attention.patterns import FORMS, pattern_list
 from fairseq_posenc.cli import commands, patterns
 from fairseq_posenc.cli.devices import add_device_arguments, check_device
 from fairseq_posenc.cli.lists import numbers, words
@@ -111,11 +112,11 @@ def add_arguments(parser):
     pattern_group = parser.add_argument_group("attention patterns by length")
     pattern_group.add_argument(
         "--patterns",
-        type=words,
+        type=pattern_list,
         nargs="?",
         const=patterns.PATTERNS,
         metavar="PATTERN,PATTERN",
-        help=f"measure attention patterns: full, window:W, blockwise:L (default value: {','.join(patterns.PATTERNS)})",
+        help=f"measure attention patterns: {FORMS} (default value: {','.join(patterns.PATTERNS)})",
     )
     pattern_group.add_argument(
         "--lengths", type=numbers, metavar="N,N", help="text lengths in tokens (default: 1024, 2048, .. 32768)"

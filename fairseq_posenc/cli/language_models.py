@@ -2,8 +2,8 @@
 
 import logging
 
-from fairseq_posenc.attention.patterns import FORMS
-from fairseq_posenc.cli.lists import numbers, words
+from fairseq_posenc.attention.patterns import FORMS, pattern_list
+from fairseq_posenc.cli.lists import numbers
 from fairseq_posenc.errors import InputError
 from fairseq_posenc.provenance import check_json_target
 
@@ -27,7 +27,7 @@ def add_model_arguments(parser, lengths, required=True):
     parser.add_argument("--lengths", type=numbers, required=required, metavar="N,N", help=lengths)
     parser.add_argument(
         "--patterns",
-        type=words,
+        type=pattern_list,
         default=["trained"],
         metavar="P,P",
         help=f'attention patterns: {FORMS}, or "trained" for the pattern of the checkpoint (default: trained)',

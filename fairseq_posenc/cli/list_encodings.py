@@ -1,9 +1,11 @@
-"""List the positional encodings: what they are and act on, their limits and their flags."""
+"""List the positional encodings: what they are and act on, their limits and their flags; and what goes with each."""
 
 import json
 
 from fairseq_posenc.encodings import Stack, encoding_class, encoding_names
 from fairseq_posenc.encodings.base import HOOKS
+from fairseq_posenc.encodings.distances import DISTANCES
+from fairseq_posenc.encodings.numbering import NUMBERINGS
 
 
 def add_arguments(parser):
@@ -24,6 +26,8 @@ def describe(name):
         # A dict keeps the order and drops duplicates.
         "acts_on": list(dict.fromkeys(place for hook, place in HOOKS.items() if encoding.overrides(hook))),
         "translation_invariant": encoding.translation_invariant,
+        "positions": encoding.numbers,
+        "takes_distance": encoding.takes_distance,
         "length_limit": encoding.length_limit,
         "learned_parameters": any(True for _ in encoding(Stack(model_dim=16, heads=2)).parameters()),
         "options": [
@@ -35,8 +39,8 @@ def describe(name):
 
 
 def table(rows):
-    """One line per encoding, with columns aligned; then the options and the sources."""
-    header = ["encoding", "acts on", "translation-invariant", "length limit", "parameters"]
+    """One line per encoding, with columns aligned; then the options and the sources, and the numbers of positions."""
+    header = ["encoding", "acts on", "translation-invariant", "positions", "length limit", "parameters"]
     lines = [header]
     for row in rows:
         lines.append(
@@ -44,6 +48,7 @@ def table(rows):
                 row["name"],
                 ", ".join(row["acts_on"]) or "-",
                 "yes" if row["translation_invariant"] else "no",
+                row["positions"],
                 row["length_limit"] or "none",
                 "learned" if row["learned_parameters"] else "fixed",
             ]
@@ -54,6 +59,11 @@ def table(rows):
     for row in rows:
         text += ["", f"{row['name']}: {row['summary']}", f"    source: {row['source']}"]
         text += [f"    {o['flag']}{default(o)}: {o['help']}" for o in row["options"]]
+    text += ["", "--positions: other numbers for positions, for encodings that take whole numbers, or any"]
+    text += [f"    {n.form}{' (any)' if n.fractions else ''}: {n.help}" for n in NUMBERINGS.values()]
+    having = ", ".join(row["name"] for row in rows if row["takes_distance"])
+    text += ["", f"--distance: another distance for far keys, for {having}"]
+    text += [f"    {d.form}: {d.help}" for d in DISTANCES.values()]
     return "\n".join(text)
 
 

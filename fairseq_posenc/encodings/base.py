@@ -11,11 +11,17 @@ from typing import Any, Optional
 import torch
 from torch import nn
 
+from fairseq_posenc.encodings.distances import Distance
 from fairseq_posenc.encodings.options import SIDE, Option, Sharing, constructor_options, sharing_option
-from fairseq_posenc.encodings.positions import Positions, is_eager
+from fairseq_posenc.encodings.positions import Idx, Positions, is_eager
 
 BEFORE_DROPOUT = "before dropout"
 AFTER_DROPOUT = "after dropout"
+
+#: What numbers tokens may have for positions: 0, 1, 2, .. alone, other whole numbers, or all (see numbering.py).
+CONSECUTIVE = "consecutive"
+WHOLE = "whole"
+ANY = "any"
 
 #: Every hook, and what it changes.
 HOOKS = {
@@ -57,6 +63,9 @@ class PositionEncoding(nn.Module):
     ``q_idx`` and ``kv_idx``, the column indices of queries and keys in the batch: only their differences matter, and
     these are the same for every sentence. Both are consecutive, so each is a Python ``range``.
 
+    Where ``--positions`` or a pattern has it otherwise, both are Positions: numbers (B, T) or (1, T) whose differences
+    matter, PADDING at padding. Numbers may be no whole ones, then in fp64, if ``numbers`` is ANY.
+
     Hooks keep the dtype of what they are given (``bias`` is fp32); numbers that come from positions are computed in
     fp32 or better.
 
@@ -72,6 +81,11 @@ class PositionEncoding(nn.Module):
     source: str
     #: Adding the same number to all positions changes nothing.
     translation_invariant: bool
+    #: Which numbers the hooks take for positions: CONSECUTIVE, WHOLE or ANY.
+    numbers: str = CONSECUTIVE
+    #: Whether ``distance`` may be set: what ``--distance`` puts in the place of distances.
+    takes_distance: bool = False
+    distance: Optional[Distance] = None
     #: What bounds the positions (a flag), or None where every length is accepted.
     length_limit: Optional[str] = None
     #: Where ``embed`` applies: BEFORE_DROPOUT (and before layernorm-embedding), or AFTER_DROPOUT.
@@ -127,42 +141,44 @@ class PositionEncoding(nn.Module):
     def embed(self, x: torch.Tensor, positions: Positions) -> torch.Tensor:
         """Give embeddings their positions: x (B, T, C), Positions -> (B, T, C).
 
-        Position 0 is the first token of a sentence, and no sentence has a position twice. The result at padding does
-        not matter. Reading ``positions.index`` makes a GPU wait; ``first`` and ``stop`` are plain numbers.
+        Position 0 is the first token of a sentence, and no sentence has a position twice; ``--positions`` gives other
+        numbers, and those of a later token are larger. The result at padding does not matter. Reading
+        ``positions.index`` makes a GPU wait; ``first`` and ``stop`` are plain numbers.
         """
         return x
 
-    def rotate(
-        self, q: torch.Tensor, k: torch.Tensor, q_idx: range, kv_idx: range
-    ) -> tuple[torch.Tensor, torch.Tensor]:
-        """Turn queries and keys by their positions: (B, H, Tq, D), (B, H, Tk, D), ranges -> the same shapes.
+    def rotate(self, q: torch.Tensor, k: torch.Tensor, q_idx: Idx, kv_idx: Idx) -> tuple[torch.Tensor, torch.Tensor]:
+        """Turn queries and keys by their positions: (B, H, Tq, D), (B, H, Tk, D), indices -> the same shapes.
 
         Called once for every key, before it is cached.
         """
         return q, k
 
-    def decay(self, q: torch.Tensor, k: torch.Tensor, q_idx: range, kv_idx: range) -> tuple[torch.Tensor, torch.Tensor]:
-        """Scale queries and all their keys, cached ones too: (B, H, Tq, D), (B, H, Tk, D), ranges -> the same shapes.
+    def decay(self, q: torch.Tensor, k: torch.Tensor, q_idx: Idx, kv_idx: Idx) -> tuple[torch.Tensor, torch.Tensor]:
+        """Scale queries and all their keys, cached ones too: (B, H, Tq, D), (B, H, Tk, D), indices -> the same shapes.
 
         For factors that only make sense relative to the others, and that would leave the range of the dtype if a
         cache kept them. Both results may have a wider dtype.
         """
         return q, k
 
-    def bias(self, q_idx: range, kv_idx: range, device: torch.device) -> Optional[torch.Tensor]:
-        """What is added to the scores after 1/sqrt(D): two ranges -> (H, Tq, Tk) in fp32, contiguous, or None."""
+    def bias(self, q_idx: Idx, kv_idx: Idx, device: torch.device) -> Optional[torch.Tensor]:
+        """What is added to the scores after 1/sqrt(D): in fp32, contiguous, or None.
+
+        Two ranges -> (H, Tq, Tk); two Positions -> (B, H, Tq, Tk), or (1, H, Tq, Tk) where both are one row.
+        """
         return None
 
-    def scores(self, q: torch.Tensor, k: torch.Tensor, q_idx: range, kv_idx: range) -> torch.Tensor:
-        """Query times key, before 1/sqrt(D): (B, H, Tq, D), (B, H, Tk, D), ranges -> (B, H, Tq, Tk).
+    def scores(self, q: torch.Tensor, k: torch.Tensor, q_idx: Idx, kv_idx: Idx) -> torch.Tensor:
+        """Query times key, before 1/sqrt(D): (B, H, Tq, D), (B, H, Tk, D), indices -> (B, H, Tq, Tk).
 
         Only for encodings whose scores are no product of one vector per query with one per key: fused kernels are then
         out of reach (see ``plain_products``).
         """
         return q @ k.transpose(-2, -1)
 
-    def mix(self, weights: torch.Tensor, v: torch.Tensor, q_idx: range, kv_idx: range) -> torch.Tensor:
-        """The weighted sum of values: (B, H, Tq, Tk) in fp32 or better, (B, H, Tk, D), ranges -> (B, H, Tq, D)."""
+    def mix(self, weights: torch.Tensor, v: torch.Tensor, q_idx: Idx, kv_idx: Idx) -> torch.Tensor:
+        """The weighted sum of values: (B, H, Tq, Tk) in fp32 or better, (B, H, Tk, D), indices -> (B, H, Tq, D)."""
         return weights.to(v.dtype) @ v
 
     def values(self, v: torch.Tensor, positions: Positions) -> torch.Tensor:
@@ -183,6 +199,11 @@ class PositionEncoding(nn.Module):
     def acts_on_attention(cls) -> bool:
         """Whether attention layers must call this encoding."""
         return any(cls.overrides(hook) for hook in HOOKS if hook != "embed")
+
+    @classmethod
+    def compares(cls) -> bool:
+        """Whether a hook takes the indices of queries and keys."""
+        return any(cls.overrides(hook) for hook in ("rotate", "decay", "scores", "bias", "mix"))
 
     @classmethod
     @cache

@@ -95,4 +95,6 @@ class KerplePower(Kerple):
 
     def by_distance(self, distances: torch.Tensor) -> torch.Tensor:
         steps = distances.abs().float()
-        return -self.r1 * torch.where(steps > 0, steps.clamp(min=1) ** self.r2, 0)
+        # Not 0: its logarithm is a factor of the gradient, also where the result is not taken.
+        powers = steps.clamp(min=torch.finfo(steps.dtype).tiny) ** self.r2
+        return -self.r1 * torch.where(steps > 0, powers, 0)

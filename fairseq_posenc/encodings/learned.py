@@ -3,7 +3,7 @@
 import torch
 from torch import nn
 
-from fairseq_posenc.encodings.base import PositionEncoding, Stack
+from fairseq_posenc.encodings.base import WHOLE, PositionEncoding, Stack
 from fairseq_posenc.encodings.limits import check_table
 from fairseq_posenc.encodings.positions import Positions
 from fairseq_posenc.encodings.registry import register_encoding
@@ -25,6 +25,7 @@ class Learned(PositionEncoding):
     summary = "one learned vector per position, added to the embeddings; equals stock fairseq --*-learned-pos"
     source = "Gehring et al. 2017, section 3.1 (LAPE in Zhang et al. 2023)"
     translation_invariant = False
+    numbers = WHOLE
     length_limit = "--max-source-positions, --max-target-positions"
 
     def __init__(self, stack: Stack) -> None:

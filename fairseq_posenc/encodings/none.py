@@ -1,6 +1,6 @@
 """No position information: the papers' "w/o PE"."""
 
-from fairseq_posenc.encodings.base import PositionEncoding
+from fairseq_posenc.encodings.base import ANY, PositionEncoding
 from fairseq_posenc.encodings.registry import register_encoding
 
 
@@ -15,3 +15,4 @@ class NoEncoding(PositionEncoding):
     summary = "no position information (the decoder still has its causal mask)"
     source = "baseline 'w/o PE' of Zhang et al. 2023, Table 1"
     translation_invariant = True
+    numbers = ANY

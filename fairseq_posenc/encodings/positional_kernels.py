@@ -60,9 +60,11 @@ class PositionalKernels(nn.Module):
         batch, length = h.shape[:2]
         index = positions.index.expand(batch, length)
         kernel_of = index.clamp(min=0)
+        last = self.weight.size(0) - 1
+        if positions.index.size(0) == 1:  # all sentences have the same numbers
+            return torch.bmm(h.transpose(0, 1), self.weight[kernel_of[0].clamp(max=last)]).transpose(0, 1)
         if length == 1:  # a step of decoding: fewer kernels than positions
-            own = self.weight[kernel_of[:, 0].clamp(max=self.weight.size(0) - 1)]
-            return torch.bmm(h, own)
+            return torch.bmm(h, self.weight[kernel_of[:, 0].clamp(max=last)])
         # Where a sentence has each position; any column where it has none. That of padding comes first and is left out.
         columns = torch.arange(length, device=h.device).expand(batch, length)
         column_of = index.new_zeros(batch, positions.stop - PADDING).scatter(1, index - PADDING, columns)[:, -PADDING:]

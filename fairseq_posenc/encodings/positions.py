@@ -32,7 +32,8 @@ class Positions:
     """The index of each token in its own sentence, and what is known of it without waiting for a GPU.
 
     Args:
-        index: (B, T) or (1, T) int64: 0 for the first token of a sentence, PADDING at padding.
+        index: (B, T) or (1, T) int64: 0 for the first token of a sentence, PADDING at padding. ``--positions`` puts
+            other numbers there, which may be no whole ones, then in fp64.
         stop: larger than every index.
         first: the index is ``first``, ``first + 1``, .. for all sentences, in one row (1, T), which also numbers the
             padding after them; None where it may be otherwise.
@@ -65,10 +66,28 @@ class Positions:
         longest = int(self.index.max()) + 1
         return longest if longest > limit else None
 
+    @property
+    def whole(self) -> bool:
+        """Whether all numbers are whole ones."""
+        return not self.index.is_floating_point()
+
+    def columns(self, idx: range) -> "Positions":
+        """Those of the columns ``idx``."""
+        return Positions(self.index[:, idx.start : idx.stop], self.stop)
+
     def newest(self, count: int) -> "Positions":
         """The last ``count`` tokens of each row."""
         dropped = self.index.size(1) - count
         return Positions(self.index[:, dropped:], self.stop, None if self.first is None else self.first + dropped)
+
+
+#: Where queries or keys are: consecutive columns of a batch, or numbers of their own.
+Idx = range | Positions
+
+
+def index_of(idx: Idx, device: torch.device) -> torch.Tensor:
+    """(B, T) or (1, T)."""
+    return idx.index if isinstance(idx, Positions) else torch.arange(idx.start, idx.stop, device=device).unsqueeze(0)
 
 
 def find_padding(padding_mask: torch.Tensor) -> tuple[bool, bool]:

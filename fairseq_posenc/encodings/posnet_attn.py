@@ -6,7 +6,7 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
-from fairseq_posenc.encodings.base import PositionEncoding, Stack
+from fairseq_posenc.encodings.base import WHOLE, PositionEncoding, Stack
 from fairseq_posenc.encodings.dropout import Dropout
 from fairseq_posenc.encodings.options import LAYER, MODEL, SIDE, Sharing
 from fairseq_posenc.encodings.positional_kernels import PositionalKernels
@@ -39,6 +39,7 @@ class PosNetAttn(PositionEncoding):
     summary = "one D x D kernel per position (weight concatenation), on the values"
     source = "Zhang et al. 2023 (ACL), Eq 20 and 23"
     translation_invariant = False
+    numbers = WHOLE
     length_limit = "--posnet-attn-max-positions (or none with --posnet-attn-beyond clamp)"
     sharing = Sharing(
         "kernels",
@@ -84,9 +85,7 @@ class PosNetAttn(PositionEncoding):
             turned = torch.stack([kernels(v[:, h], positions) for h, kernels in enumerate(self.kernels)], dim=1)
         else:
             # Heads that share kernels are as many more sentences of the batch.
-            if positions.first is None:
-                positions = Positions(
-                    positions.index.expand(v.size(0), -1).repeat_interleave(v.size(1), 0), positions.stop
-                )
+            if positions.index.size(0) > 1:
+                positions = Positions(positions.index.repeat_interleave(v.size(1), 0), positions.stop)
             turned = self.kernels[0](v.flatten(0, 1), positions).view_as(v)
         return v + self.dropout(F.relu(turned))

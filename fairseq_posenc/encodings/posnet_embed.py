@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 import torch
 from torch import nn
 
-from fairseq_posenc.encodings.base import AFTER_DROPOUT, PositionEncoding, Stack
+from fairseq_posenc.encodings.base import AFTER_DROPOUT, WHOLE, PositionEncoding, Stack
 from fairseq_posenc.encodings.dropout import Dropout
 from fairseq_posenc.encodings.limits import check_table
 from fairseq_posenc.encodings.options import MODEL, SIDE, Sharing
@@ -48,6 +48,7 @@ class PosNetEmbed(PositionEncoding):
     summary = "residual bottleneck with one K x K kernel per position (weight concatenation), on the embeddings"
     source = "Zhang et al. 2023 (ACL), Eq 22 and 24"
     translation_invariant = False
+    numbers = WHOLE
     length_limit = "--posnet-max-positions (or none with --posnet-beyond clamp)"
     embeds = AFTER_DROPOUT
     flag_prefix = "posnet"

@@ -1,11 +1,11 @@
 """The one list of encodings: what is registered here has a flag value, architectures, tests and a table row."""
 
-import difflib
 from collections.abc import Callable
 from typing import TypeVar
 
 from fairseq_posenc.encodings.base import PositionEncoding
 from fairseq_posenc.errors import InputError
+from fairseq_posenc.names import nearest
 
 Encoding = TypeVar("Encoding", bound=PositionEncoding)
 
@@ -34,7 +34,6 @@ def encoding_class(name: str) -> type[PositionEncoding]:
     """The class registered under ``name``. Raises InputError that lists the known names and suggests the nearest."""
     if name not in _ENCODINGS:
         known = encoding_names()
-        near = difflib.get_close_matches(str(name), known, n=1, cutoff=0.5)
-        hint = f" (did you mean {near[0]}?)" if near else ""
+        hint = nearest(str(name), known)
         raise InputError(f"unknown position encoding {name!r}{hint}; known encodings: {', '.join(known)}")
     return _ENCODINGS[name]

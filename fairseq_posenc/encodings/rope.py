@@ -4,8 +4,9 @@ from typing import Annotated
 
 import torch
 
-from fairseq_posenc.encodings.base import PositionEncoding, Stack
+from fairseq_posenc.encodings.base import ANY, PositionEncoding, Stack
 from fairseq_posenc.encodings.limits import check_number
+from fairseq_posenc.encodings.positions import Idx
 from fairseq_posenc.encodings.registry import register_encoding
 from fairseq_posenc.encodings.rotation import BASES, Rotation
 from fairseq_posenc.errors import InputError
@@ -25,6 +26,7 @@ class RoPE(PositionEncoding):
     summary = "rotation of queries and keys by their positions"
     source = "Su et al. 2021 (RoFormer), Eq 14-16"
     translation_invariant = True
+    numbers = ANY
 
     def __init__(
         self,
@@ -43,7 +45,5 @@ class RoPE(PositionEncoding):
             )
         self.rotation = Rotation(int(dim), base)
 
-    def rotate(
-        self, q: torch.Tensor, k: torch.Tensor, q_idx: range, kv_idx: range
-    ) -> tuple[torch.Tensor, torch.Tensor]:
+    def rotate(self, q: torch.Tensor, k: torch.Tensor, q_idx: Idx, kv_idx: Idx) -> tuple[torch.Tensor, torch.Tensor]:
         return self.rotation(q, q_idx), self.rotation(k, kv_idx)

@@ -2,7 +2,7 @@
 
 import torch
 
-from fairseq_posenc.encodings.positions import is_eager
+from fairseq_posenc.encodings.positions import Idx, Positions, is_eager
 
 #: The least and the greatest base; beyond them, angles leave the range of fp64, or stay 0 in all pairs but one.
 BASES = 1e-6, 1e12
@@ -16,11 +16,16 @@ class Rotation:
 
     def __init__(self, dim: int, base: float) -> None:
         self.frequencies = base ** (-torch.arange(0, dim, 2, dtype=torch.float64) / dim)
+        #: The same, where they were needed last.
+        self._at = self.frequencies
         self._table = torch.empty(0, dim // 2, dtype=torch.complex64)
 
-    def __call__(self, x: torch.Tensor, idx: range) -> torch.Tensor:
-        """x (B, H, T, D), range of T indices -> (B, H, T, D)."""
-        factors = self._factors(idx, x.device)
+    def __call__(self, x: torch.Tensor, idx: Idx) -> torch.Tensor:
+        """x (B, H, T, D), T indices -> (B, H, T, D)."""
+        if isinstance(idx, Positions):
+            factors = self._factors_of_numbers(idx).unsqueeze(1)
+        else:
+            factors = self._factors(idx, x.device)
         dim = 2 * factors.size(-1)
         precision = torch.promote_types(x.dtype, torch.float32)
         pairs = x[..., :dim].to(precision).unflatten(-1, (-1, 2))
@@ -36,6 +41,16 @@ class Rotation:
             rows = max(2 * self._table.size(0), idx.stop, 256)
             self._table = self._turns(range(rows)).to(device)
         return self._table[idx.start : idx.stop]
+
+    def _factors_of_numbers(self, positions: Positions) -> torch.Tensor:
+        """(B, T, dim/2) or (1, T, dim/2): cos + i sin."""
+        index = positions.index
+        if positions.whole:
+            return self._factors(range(positions.stop), index.device)[index.clamp(min=0)]
+        if self._at.device != index.device:
+            self._at = self.frequencies.to(index.device)
+        angles = index.unsqueeze(-1) * self._at
+        return torch.polar(torch.ones_like(angles), angles).to(torch.complex64)
 
     def _turns(self, idx: range) -> torch.Tensor:
         """The same, on the CPU."""

@@ -47,6 +47,14 @@ class Sandwich(RelativeBias):
         angles = distances.unsqueeze(1) * frequencies
         return scale * (angles.cos().sum(1) - frequencies.numel()).float()
 
+    def by_numbers(self, q: torch.Tensor, k: torch.Tensor) -> torch.Tensor:
+        # A product of sinusoids, as the bias is derived: no cosine for a pair of tokens.
+        frequencies, scale = (self.exact(name, q.device) for name in ("frequencies", "scale"))
+        q_angles, k_angles = (x.unsqueeze(-1) * frequencies for x in (q, k))
+        q_waves, k_waves = (torch.cat([x.cos(), x.sin()], dim=-1) for x in (q_angles, k_angles))
+        products = q_waves @ k_waves.transpose(1, 2) - frequencies.numel()
+        return scale.unsqueeze(1) * products.float().unsqueeze(1)
+
 
 #: Slope and offset of the curve at h = 8, for d = 128.
 FITS = {"all": (-0.825, -0.8), "recent": (-1.02, -0.02)}

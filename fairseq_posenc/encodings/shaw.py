@@ -5,9 +5,10 @@ from typing import Annotated
 import torch
 from torch import nn
 
-from fairseq_posenc.encodings.base import PositionEncoding, Stack
+from fairseq_posenc.encodings.base import WHOLE, PositionEncoding, Stack
 from fairseq_posenc.encodings.limits import check_table
 from fairseq_posenc.encodings.options import LAYER, SIDE, Sharing
+from fairseq_posenc.encodings.positions import Idx, index_of
 from fairseq_posenc.encodings.registry import register_encoding
 from fairseq_posenc.errors import InputError
 
@@ -30,6 +31,8 @@ class Shaw(PositionEncoding):
     summary = "learned vectors by clipped distance, added to keys and values"
     source = "Shaw et al. 2018 (NAACL), Eq 3-5 (RPE in Zhang et al. 2023)"
     translation_invariant = True
+    numbers = WHOLE
+    takes_distance = True
     sharing = Sharing(
         "layers", "layers have their own vectors (as in the paper), or share", {"separate": LAYER, "shared": SIDE}
     )
@@ -49,18 +52,20 @@ class Shaw(PositionEncoding):
         self.keys = nn.Parameter(nn.init.xavier_uniform_(torch.empty(rows, head_dim)))
         self.vectors = nn.Parameter(nn.init.xavier_uniform_(torch.empty(rows, head_dim)))
 
-    def scores(self, q: torch.Tensor, k: torch.Tensor, q_idx: range, kv_idx: range) -> torch.Tensor:
+    def scores(self, q: torch.Tensor, k: torch.Tensor, q_idx: Idx, kv_idx: Idx) -> torch.Tensor:
         by_distance = q @ self.keys.transpose(0, 1)
         rows = self._rows(q_idx, kv_idx, q.device).expand(*q.shape[:2], -1, -1)
         return q @ k.transpose(-2, -1) + by_distance.gather(-1, rows)
 
-    def mix(self, weights: torch.Tensor, v: torch.Tensor, q_idx: range, kv_idx: range) -> torch.Tensor:
+    def mix(self, weights: torch.Tensor, v: torch.Tensor, q_idx: Idx, kv_idx: Idx) -> torch.Tensor:
         rows = self._rows(q_idx, kv_idx, v.device).expand_as(weights)
         by_distance = weights.new_zeros(*weights.shape[:3], self.vectors.size(0)).scatter_add(-1, rows, weights)
         return weights.to(v.dtype) @ v + by_distance.to(v.dtype) @ self.vectors
 
-    def _rows(self, q_idx: range, kv_idx: range, device: torch.device) -> torch.Tensor:
-        """(Tq, Tk): the row of the tables for each query and key; the past comes first."""
-        q = torch.arange(q_idx.start, q_idx.stop, device=device)
-        k = torch.arange(kv_idx.start, kv_idx.stop, device=device)
-        return (k - q.unsqueeze(1)).clamp(-self.clip, self.vectors.size(0) - 1 - self.clip) + self.clip
+    def _rows(self, q_idx: Idx, kv_idx: Idx, device: torch.device) -> torch.Tensor:
+        """(B, 1, Tq, Tk) or (1, 1, Tq, Tk): the row of the tables for each query and key; the past comes first."""
+        q, k = index_of(q_idx, device), index_of(kv_idx, device)
+        distances = k.unsqueeze(1) - q.unsqueeze(2)
+        if self.distance is not None:
+            distances = self.distance(distances)
+        return (distances.clamp(-self.clip, self.vectors.size(0) - 1 - self.clip) + self.clip).unsqueeze(1)

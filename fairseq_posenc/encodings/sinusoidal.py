@@ -4,7 +4,7 @@ import math
 
 import torch
 
-from fairseq_posenc.encodings.base import PositionEncoding, Stack
+from fairseq_posenc.encodings.base import ANY, PositionEncoding, Stack
 from fairseq_posenc.encodings.positions import Positions, is_eager
 from fairseq_posenc.encodings.registry import register_encoding
 from fairseq_posenc.errors import InputError
@@ -16,10 +16,16 @@ def sinusoid_table(rows: int, dim: int) -> torch.Tensor:
     Vaswani et al. 2017, section 3.5, interleave sines and cosines and divide by dim/2; fairseq (after tensor2tensor)
     keeps them in two halves and divides by dim/2 - 1. This is fairseq's form, so that checkpoints interchange.
     """
+    return sinusoids(torch.arange(rows), dim)
+
+
+def sinusoids(positions: torch.Tensor, dim: int) -> torch.Tensor:
+    """(..) -> (.., dim) fp32: the rows of the table at ``positions``, which may be no whole numbers."""
     half = dim // 2
-    frequencies = torch.exp(torch.arange(half, dtype=torch.float32) * -(math.log(10000) / (half - 1)))
-    angles = torch.arange(rows, dtype=torch.float32).unsqueeze(1) * frequencies
-    return torch.cat([angles.sin(), angles.cos()], dim=1)
+    index = torch.arange(half, dtype=torch.float32, device=positions.device)
+    frequencies = torch.exp(index * -(math.log(10000) / (half - 1)))
+    angles = positions.float().unsqueeze(-1) * frequencies
+    return torch.cat([angles.sin(), angles.cos()], dim=-1)
 
 
 @register_encoding("sinusoidal")
@@ -36,6 +42,7 @@ class Sinusoidal(PositionEncoding):
     summary = "fixed sinusoids added to the embeddings; equals stock fairseq"
     source = "Vaswani et al. 2017, section 3.5 (SAPE in Zhang et al. 2023)"
     translation_invariant = False
+    numbers = ANY
 
     def __init__(self, stack: Stack) -> None:
         super().__init__(stack)
@@ -48,6 +55,8 @@ class Sinusoidal(PositionEncoding):
 
     def embed(self, x: torch.Tensor, positions: Positions | torch.Tensor) -> torch.Tensor:
         positions = Positions.of(positions)
+        if not positions.whole:
+            return x + sinusoids(positions.index + self.stack.first_row, x.size(-1)).to(x.dtype)
         table = self._table_of(self.stack.first_row + positions.stop, x.device)
         if positions.first is not None:
             start = self.stack.first_row + positions.first

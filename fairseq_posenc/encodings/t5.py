@@ -6,7 +6,7 @@ from typing import Annotated
 import torch
 from torch import nn
 
-from fairseq_posenc.encodings.base import Stack
+from fairseq_posenc.encodings.base import WHOLE, Stack
 from fairseq_posenc.encodings.limits import check_table
 from fairseq_posenc.encodings.options import LAYER, SIDE, Sharing
 from fairseq_posenc.encodings.registry import register_encoding
@@ -48,6 +48,7 @@ class T5(RelativeBias):
 
     summary = "learned number per head for each bucket of distances"
     source = "Raffel et al. 2020 (JMLR), section 2.1"
+    numbers = WHOLE
 
     sharing = Sharing("layers", "all layers share a table (as in T5), or not", {"shared": SIDE, "separate": LAYER})
 

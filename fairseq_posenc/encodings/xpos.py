@@ -6,8 +6,9 @@ from typing import Annotated, Literal
 
 import torch
 
-from fairseq_posenc.encodings.base import PositionEncoding, Stack
+from fairseq_posenc.encodings.base import ANY, PositionEncoding, Stack
 from fairseq_posenc.encodings.limits import check_number
+from fairseq_posenc.encodings.positions import Idx, index_of
 from fairseq_posenc.encodings.registry import register_encoding
 from fairseq_posenc.encodings.rotation import BASES, Rotation
 from fairseq_posenc.errors import InputError
@@ -40,6 +41,7 @@ class XPos(PositionEncoding):
     summary = "rotation with a decay by distance for every frequency"
     source = "Sun et al. 2023 (ACL), Eq 12 and Algorithm 1"
     translation_invariant = True
+    numbers = ANY
 
     def __init__(
         self,
@@ -76,20 +78,18 @@ class XPos(PositionEncoding):
     def plain_products(self) -> bool:
         return self.stack.causal or not self.decays
 
-    def rotate(
-        self, q: torch.Tensor, k: torch.Tensor, q_idx: range, kv_idx: range
-    ) -> tuple[torch.Tensor, torch.Tensor]:
+    def rotate(self, q: torch.Tensor, k: torch.Tensor, q_idx: Idx, kv_idx: Idx) -> tuple[torch.Tensor, torch.Tensor]:
         if self.rotation is None:
             return q, k
         return self.rotation(q, q_idx), self.rotation(k, kv_idx)
 
-    def decay(self, q: torch.Tensor, k: torch.Tensor, q_idx: range, kv_idx: range) -> tuple[torch.Tensor, torch.Tensor]:
+    def decay(self, q: torch.Tensor, k: torch.Tensor, q_idx: Idx, kv_idx: Idx) -> tuple[torch.Tensor, torch.Tensor]:
         if not (self.stack.causal and self.decays):
             return q, k
         middle, dtype = self._middle(kv_idx, q.dtype)
         return self._scaled(q, q_idx, middle, 1, dtype), self._scaled(k, kv_idx, middle, -1, dtype)
 
-    def scores(self, q: torch.Tensor, k: torch.Tensor, q_idx: range, kv_idx: range) -> torch.Tensor:
+    def scores(self, q: torch.Tensor, k: torch.Tensor, q_idx: Idx, kv_idx: Idx) -> torch.Tensor:
         if self.plain_products:
             return super().scores(q, k, q_idx, kv_idx)
         middle, dtype = self._middle(kv_idx, q.dtype)
@@ -100,24 +100,24 @@ class XPos(PositionEncoding):
                 @ self._scaled(k, kv_idx, middle, -sign, dtype).transpose(-2, -1)
                 for sign in (1, -1)
             )
-        q_positions = torch.arange(q_idx.start, q_idx.stop, device=q.device).unsqueeze(1)
-        k_positions = torch.arange(kv_idx.start, kv_idx.stop, device=q.device)
-        return torch.where(k_positions <= q_positions, past, future)
+        q_positions, k_positions = (index_of(idx, q.device) for idx in (q_idx, kv_idx))
+        return torch.where((k_positions.unsqueeze(1) <= q_positions.unsqueeze(2)).unsqueeze(1), past, future)
 
-    def _middle(self, idx: range, dtype: torch.dtype) -> tuple[float, torch.dtype]:
+    def _middle(self, idx: Idx, dtype: torch.dtype) -> tuple[float, torch.dtype]:
         """The middle of these indices, and ``dtype`` or the next wider one that has room for the factors and for x."""
-        largest = self.steepest * (idx.stop - 1 - idx.start) / 2
+        start = idx.start if isinstance(idx, range) else 0
+        largest = self.steepest * (idx.stop - 1 - start) / 2
         if largest > math.log(torch.finfo(torch.float64).max):
             raise InputError(
-                f"xpos: the decay over {len(idx)} tokens leaves the range of fp64; give shorter texts, or a larger "
-                "--xpos-scale-base or --xpos-gamma"
+                f"xpos: the decay over {idx.stop - start} tokens leaves the range of fp64; give shorter texts, or "
+                "a larger --xpos-scale-base or --xpos-gamma"
             )
         wider = (torch.promote_types(dtype, other) for other in (dtype, torch.float32, torch.float64))
         fits = (other for other in wider if largest <= math.log(torch.finfo(other).max) / 2)
-        return (idx.start + idx.stop - 1) / 2, next(fits, torch.float64)
+        return (start + idx.stop - 1) / 2, next(fits, torch.float64)
 
-    def _scaled(self, x: torch.Tensor, idx: range, middle: float, sign: int, dtype: torch.dtype) -> torch.Tensor:
+    def _scaled(self, x: torch.Tensor, idx: Idx, middle: float, sign: int, dtype: torch.dtype) -> torch.Tensor:
         """x (B, H, T, D) times zeta^(sign (column - middle) / B), in ``dtype``."""
-        positions = torch.arange(idx.start, idx.stop, device=x.device, dtype=torch.float64) - middle
-        factors = torch.exp(sign * positions.unsqueeze(1) * self.exact("log_decay", x.device))
+        positions = index_of(idx, x.device).double() - middle
+        factors = torch.exp(sign * positions[:, None, :, None] * self.exact("log_decay", x.device))
         return (x * factors.to(torch.promote_types(dtype, torch.float32))).to(dtype)

@@ -54,6 +54,8 @@ class Search:
             settings.model.forward_encoder(sample["net_input"]),
             settings.temperature,
             settings.needs_attention,
+            longest=self.max_len + 1,
+            device=source.device,
         )
         self.prefix = None if prefix is None else Prefix(prefix, settings.pad, settings.eos, self.max_len)
 

@@ -31,14 +31,24 @@ class Stepwise:
         sources: what the encoder of each model has returned; None: language models.
         temperature: divides the logits.
         need_attention: whether ``read`` returns the attention over the source.
+        longest: how many tokens a hypothesis may have, with the one that it follows.
+        device: of the tokens.
     """
 
     def __init__(
-        self, models: Sequence[Any], sources: list[Any] | None, temperature: float, need_attention: bool
+        self,
+        models: Sequence[Any],
+        sources: list[Any] | None,
+        temperature: float,
+        need_attention: bool,
+        longest: int,
+        device: torch.device,
     ) -> None:
         self.models, self.sources = models, sources or [None] * len(models)
         self.temperature, self.need_attention = temperature, need_attention
         self._caches: list[IncrementalState] = [{} for _ in models]
+        for model, cache in zip(models, self._caches):
+            model.decoder.begin_hypotheses(cache, longest, device)
         self._buffers: list[tuple[torch.Tensor, torch.Tensor] | None] = [None for _ in models]
 
     def read(self, tokens: torch.Tensor) -> Read:

@@ -7,7 +7,9 @@ from collections.abc import Mapping, Sequence
 import torch
 from torch import nn
 
-from fairseq_posenc.encodings import encoding_class
+from fairseq_posenc.attention.patterns import Pattern
+from fairseq_posenc.encodings import PositionEncoding, encoding_class
+from fairseq_posenc.encodings.base import CONSECUTIVE
 from fairseq_posenc.errors import InputError
 
 #: What must be 1 or more, of a side and of the model; a model need not have them all.
@@ -50,6 +52,16 @@ def check_stock_flags(args: Namespace, sides: Sequence[str]) -> None:
                 raise InputError(
                     f"--{flag.replace('_', '-')} contradicts {choice} {encoding}; leave it out, or use {choice} {meant}"
                 )
+
+
+def check_sinks(pattern: Pattern, encoding: type[PositionEncoding]) -> None:
+    """Sinks and a window are no consecutive keys; only a bias is computed for each run of them."""
+    compares = any(encoding.overrides(hook) for hook in ("decay", "scores", "mix"))
+    if pattern.sinks and compares and encoding.numbers == CONSECUTIVE:
+        raise InputError(
+            f"--attention-pattern {pattern}: {encoding.name} compares consecutive keys alone; use window:W, or another "
+            "encoding"
+        )
 
 
 def check_cache_size(args: Namespace) -> None:

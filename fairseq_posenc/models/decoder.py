@@ -11,6 +11,7 @@ from torch import nn
 from fairseq_posenc.attention.keys import NO_KEYS, IncrementalState
 from fairseq_posenc.attention.self_attention import CAUSAL, one_pass
 from fairseq_posenc.encodings.base import AFTER_DROPOUT, BEFORE_DROPOUT, PositionEncoding
+from fairseq_posenc.encodings.numbering import INDEX, Numbering
 from fairseq_posenc.encodings.positions import Positions, find_padding, token_positions
 from fairseq_posenc.models.layers import DecoderLayer, name_dropouts, wrap_layer
 from fairseq_posenc.models.stack import (
@@ -18,9 +19,13 @@ from fairseq_posenc.models.stack import (
     install_encodings,
     max_positions,
     refuse_scripting,
+    renumbers,
     self_attentions,
     without_stock_positions,
 )
+
+#: Where a cache keeps what was drawn for its text.
+DRAWN = "drawn_positions"
 
 
 class Decoder(TransformerDecoderBase):
@@ -38,6 +43,7 @@ class Decoder(TransformerDecoderBase):
         super().__init__(without_stock_positions(cfg), dictionary, embed_tokens, no_encoder_attn, output_projection)
         name_dropouts(self, "TransformerDecoder")
         self.cfg = cfg
+        self.numbering: Numbering = INDEX
         install_encodings(self, encodings)
 
     def build_decoder_layer(self, cfg: TransformerConfig, no_encoder_attn: bool = False) -> nn.Module:
@@ -79,7 +85,7 @@ class Decoder(TransformerDecoderBase):
             ``alignment_layer`` (default: the last), averaged over its first ``alignment_heads`` heads (default: all),
             unless ``need_attn`` is False, and the states between layers ("inner_states").
         """
-        tokens, positions, padding_mask = self._new_tokens(
+        tokens, positions, numbers, padding_mask = self._new_tokens(
             prev_output_tokens, incremental_state, full_context_alignment
         )
         x = self.forward_embedding(tokens, positions)
@@ -94,7 +100,7 @@ class Decoder(TransformerDecoderBase):
             alignment_layer = self.num_layers - 1
 
         attention, states = None, [x]
-        with one_pass(self_attentions(self), positions):
+        with one_pass(self_attentions(self), positions, numbers):
             for index, layer in enumerate(self.layers):
                 aligned = need_attn and index == alignment_layer
                 x, layer_attention, _ = layer(
@@ -119,8 +125,9 @@ class Decoder(TransformerDecoderBase):
 
     def _new_tokens(
         self, tokens: torch.Tensor, incremental_state: IncrementalState | None, full_context: bool
-    ) -> tuple[torch.Tensor, Positions, torch.Tensor | None]:
-        """The columns of ``tokens`` that no cache has seen, their Positions, and the padding that attention must know.
+    ) -> tuple[torch.Tensor, Positions, Positions | None, torch.Tensor | None]:
+        """The columns of ``tokens`` that no cache has seen, their Positions, those of all columns where ``--positions``
+        gives them other numbers, and the padding that attention must know.
 
         Padding that comes last is hidden by causal attention itself.
         """
@@ -128,13 +135,40 @@ class Decoder(TransformerDecoderBase):
         if incremental_state is not None:
             seen = self_attentions(self)[0].keys_seen(incremental_state)
         first, length = seen.idx.stop, tokens.size(1)
+        other_numbers, padding = renumbers(self, stepwise=incremental_state is not None), None
         if first and seen.padding is None:  # a cache knows that no sentence begins with padding
-            return tokens[:, first:], Positions.consecutive(first, length - first, tokens.device), None
-        padding_mask = tokens.eq(self.padding_idx)
-        padded, left_padded = (True, True) if first else find_padding(padding_mask)
-        positions = token_positions(padding_mask, left_padded).newest(length - first)
-        needed = left_padded or (full_context and padded)
-        return tokens[:, first:], positions, padding_mask[:, first:] if needed else None
+            start = 0 if other_numbers else first
+            positions = Positions.consecutive(start, length - start, tokens.device)
+        else:
+            padding_mask = tokens.eq(self.padding_idx)
+            padded, left_padded = (True, True) if first else find_padding(padding_mask)
+            positions = token_positions(padding_mask, left_padded)
+            if left_padded or (full_context and padded):
+                padding = padding_mask[:, first:]
+        numbers = self._numbered(positions, tokens, incremental_state) if other_numbers else None
+        return tokens[:, first:], (numbers or positions).newest(length - first), numbers, padding
+
+    def _numbered(
+        self, positions: Positions, tokens: torch.Tensor, incremental_state: IncrementalState | None
+    ) -> Positions:
+        """The Positions of all columns of ``tokens`` (B, T) with the numbers that ``--positions`` gives them."""
+        drawn = None
+        if incremental_state is None:
+            drawn = self.numbering.draw(tokens.size(1), tokens.device)
+        else:
+            if self.get_incremental_state(incremental_state, DRAWN) is None:
+                self.begin_hypotheses(incremental_state, self.max_positions(), tokens.device)
+            drawn = self.get_incremental_state(incremental_state, DRAWN)["drawn"]
+        return self.numbering.number(positions, tokens.size(0), drawn)
+
+    def begin_hypotheses(self, incremental_state: IncrementalState, length: int, device: torch.device) -> None:
+        """Draw for a new cache what ``--positions`` draws for texts of up to ``length`` tokens.
+
+        Otherwise the first call that has the cache draws for the longest text of all.
+        """
+        if renumbers(self, stepwise=True):
+            drawn = self.numbering.draw(length, device)
+            self.set_incremental_state(incremental_state, DRAWN, {"drawn": drawn})
 
     def reorder_hypotheses(
         self, incremental_state: IncrementalState, rows: torch.Tensor, sentences: torch.Tensor | None
@@ -147,7 +181,7 @@ class Decoder(TransformerDecoderBase):
 
     def max_positions(self) -> int:
         """Longest target sentence, in tokens."""
-        return max_positions(self.max_target_positions, self.embed_positions)
+        return max_positions(self.max_target_positions, self.embed_positions, self.numbering)
 
     def __prepare_scriptable__(self) -> NoReturn:
         refuse_scripting()

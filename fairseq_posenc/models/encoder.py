@@ -10,6 +10,7 @@ from torch import nn
 
 from fairseq_posenc.attention.self_attention import one_pass
 from fairseq_posenc.encodings.base import AFTER_DROPOUT, BEFORE_DROPOUT, PositionEncoding
+from fairseq_posenc.encodings.numbering import INDEX, Numbering
 from fairseq_posenc.encodings.positions import Positions, find_padding, token_positions
 from fairseq_posenc.models.layers import EncoderLayer, name_dropouts, wrap_layer
 from fairseq_posenc.models.stack import (
@@ -17,6 +18,7 @@ from fairseq_posenc.models.stack import (
     install_encodings,
     max_positions,
     refuse_scripting,
+    renumbers,
     self_attentions,
     without_stock_positions,
 )
@@ -40,6 +42,7 @@ class Encoder(TransformerEncoderBase):
         super().__init__(without_stock_positions(cfg), dictionary, embed_tokens, return_fc)
         name_dropouts(self, "TransformerEncoder")
         self.cfg = cfg
+        self.numbering: Numbering = INDEX
         install_encodings(self, encodings)
 
     def build_encoder_layer(self, cfg: TransformerConfig) -> nn.Module:
@@ -78,12 +81,15 @@ class Encoder(TransformerEncoderBase):
         padded, left_padded = find_padding(padding_mask)
         # Padding needs no zeros: no attention looks at it.
         attention_mask = padding_mask if padded else None
-        positions = token_positions(padding_mask, left_padded)
+        positions, numbers = token_positions(padding_mask, left_padded), None
+        if renumbers(self):
+            drawn = self.numbering.draw(src_tokens.size(1), src_tokens.device)
+            positions = numbers = self.numbering.number(positions, src_tokens.size(0), drawn)
         x, embedded = self.forward_embedding(src_tokens, token_embeddings, positions)
         x = x.transpose(0, 1)  # (B, T, C) -> (T, B, C), the layout of fairseq's layers
 
         states, fc_results = ([x] if return_all_hiddens else []), []
-        with one_pass(self_attentions(self), positions):
+        with one_pass(self_attentions(self), positions, numbers):
             for layer in self.layers:
                 x = layer(x, encoder_padding_mask=attention_mask)
                 fc_result = None
@@ -107,7 +113,7 @@ class Encoder(TransformerEncoderBase):
 
     def max_positions(self) -> int:
         """Longest source sentence, in tokens."""
-        return max_positions(self.max_source_positions, self.embed_positions)
+        return max_positions(self.max_source_positions, self.embed_positions, self.numbering)
 
     def __prepare_scriptable__(self) -> NoReturn:
         refuse_scripting()

@@ -28,12 +28,21 @@ from fairseq_posenc.models.checks import (
     check_cache_size,
     check_checkpoint,
     check_layers,
+    check_sinks,
     check_stock_flags,
 )
 from fairseq_posenc.models.decoder import Decoder
-from fairseq_posenc.models.options import add_encoding_flags, add_pattern_flags, plain_settings, settle_options
+from fairseq_posenc.models.options import (
+    add_encoding_flags,
+    add_pattern_flags,
+    plain_settings,
+    settle_distance,
+    settle_numbering,
+    settle_options,
+    settle_scale,
+)
 from fairseq_posenc.models.pruning import drop_encodings_of_pruned_layers, prune_encodings
-from fairseq_posenc.models.stack import build_encodings, self_attentions
+from fairseq_posenc.models.stack import build_encodings, self_attentions, use_distance, use_numbering
 
 SIDES = ("decoder",)
 
@@ -107,6 +116,9 @@ class PositionEncodingLanguageModel(TransformerLanguageModel):
         settle_stock_flags(args)
         settle_encoding(args)
         pattern = settle_pattern(args)
+        numbering = settle_numbering(args)
+        distance = settle_distance(args)
+        settle_scale(args)
         check_layers(args, SIDES)
         check_adaptive(args, len(task.source_dictionary))
         drop_encodings_of_pruned_layers(args, SIDES)
@@ -122,6 +134,8 @@ class PositionEncodingLanguageModel(TransformerLanguageModel):
         decoder = Decoder(cfg, task.target_dictionary, embed_tokens, encodings, no_encoder_attn=True)
         for attention in self_attentions(decoder):
             attention.use_pattern(pattern, args.cache_size)
+        use_numbering(decoder, numbering)
+        use_distance(decoder, distance)
         if decoder.embed_positions.max_positions is None:
             decoder.max_target_positions = max(args.max_target_positions, sample_length(task))
         return cls(decoder)
@@ -160,6 +174,7 @@ def settle_pattern(args: Namespace) -> Pattern:
     args.attention_pattern = str(pattern)
     args.cache_size = getattr(args, "cache_size", None)
     check_cache_size(args)
+    check_sinks(pattern, encoding_class(args.position_encoding))
     return pattern
 
 

@@ -14,6 +14,7 @@ from torch import nn
 from torch.utils.checkpoint import checkpoint
 
 from fairseq_posenc.attention.cross_attention import CrossAttention
+from fairseq_posenc.attention.scales import attention_scale
 from fairseq_posenc.attention.self_attention import SelfAttention
 
 # fairseq 0.12.2 keeps a second, trainable copy of every weight in its encoder layer for a fused inference path.
@@ -81,7 +82,8 @@ class DecoderLayer(TransformerDecoderLayerBase):
 
 def build_self_attention(embed_dim: int, cfg: TransformerConfig, side: EncDecBaseConfig) -> SelfAttention:
     """SelfAttention as ``cfg`` and its encoder or decoder part ``side`` say."""
-    attention = SelfAttention(embed_dim, **attention_options(cfg, side))
+    scale = attention_scale(getattr(cfg, "attention_scale", None))
+    attention = SelfAttention(embed_dim, scale=scale, **attention_options(cfg, side))
     name_dropouts(attention, MultiheadAttention.__name__)
     return attention
 

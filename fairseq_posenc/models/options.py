@@ -2,35 +2,42 @@
 
 import argparse
 from argparse import ArgumentParser, Namespace
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from omegaconf import OmegaConf
 
 from fairseq_posenc.attention.patterns import HELP as PATTERN_HELP
 from fairseq_posenc.attention.patterns import attention_pattern
+from fairseq_posenc.attention.scales import HELP as SCALE_HELP
+from fairseq_posenc.attention.scales import PLAIN, attention_scale
 from fairseq_posenc.encodings import encoding_class, encoding_names
+from fairseq_posenc.encodings.distances import HELP as DISTANCE_HELP
+from fairseq_posenc.encodings.distances import Distance, distance_named
+from fairseq_posenc.encodings.numbering import HELP as NUMBERING_HELP
+from fairseq_posenc.encodings.numbering import INDEX, Numbering, numbering
 from fairseq_posenc.errors import InputError
 
 
-def encoding_name(value: str) -> str:
-    """argparse type of ``--position-encoding`` and its per-side forms."""
-    try:
-        return encoding_class(value).name
-    except InputError as error:
-        raise argparse.ArgumentTypeError(str(error)) from None
+def name_of(parse: Callable[[str], Any]) -> Callable[[str], str]:
+    """An argparse type: the name of what ``parse`` makes of a value, or its InputError in argparse's words."""
+
+    def convert(value: str) -> str:
+        try:
+            return str(parse(value))
+        except InputError as error:
+            raise argparse.ArgumentTypeError(str(error)) from None
+
+    return convert
 
 
-def pattern_name(value: str) -> str:
-    """argparse type of ``--attention-pattern``."""
-    try:
-        return str(attention_pattern(value))
-    except InputError as error:
-        raise argparse.ArgumentTypeError(str(error)) from None
+#: argparse type of ``--position-encoding`` and its per-side forms.
+encoding_name = name_of(lambda name: encoding_class(name).name)
 
 
 def add_encoding_flags(parser: ArgumentParser, sides: Sequence[str] = ()) -> None:
-    """Add ``--position-encoding``, its form for each of ``sides``, and one flag per option of an encoding.
+    """Add ``--position-encoding``, its form for each of ``sides``, one flag per option of an encoding, and
+    ``--positions``.
 
     None has a default: what a model uses is settled by ``settle_options``.
     """
@@ -48,6 +55,24 @@ def add_encoding_flags(parser: ArgumentParser, sides: Sequence[str] = ()) -> Non
             metavar="NAME",
             help=f"positional encoding of the {side} (default: the value of --position-encoding)",
         )
+    parser.add_argument(
+        "--positions",
+        type=name_of(numbering),
+        metavar="NUMBERS",
+        help=f"numbers of the positions that the encoding sees: {NUMBERING_HELP} (default: index)",
+    )
+    parser.add_argument(
+        "--distance",
+        type=name_of(lambda text: distance_named(text) or PLAIN),
+        metavar="DISTANCE",
+        help=f"distance in an encoding of distances: {DISTANCE_HELP} (default: {PLAIN})",
+    )
+    parser.add_argument(
+        "--attention-scale",
+        type=name_of(lambda text: attention_scale(text) or PLAIN),
+        metavar="FACTOR",
+        help=f"factor of the products of queries and keys in self-attention: {SCALE_HELP} (default: {PLAIN})",
+    )
     for name in encoding_names():
         for option in encoding_class(name).options().values():
             parser.add_argument(
@@ -63,7 +88,7 @@ def add_pattern_flags(parser: ArgumentParser) -> None:
     """Add the flags of a language model's attention."""
     parser.add_argument(
         "--attention-pattern",
-        type=pattern_name,
+        type=name_of(attention_pattern),
         metavar="PATTERN",
         help=f"which tokens a token attends to: {PATTERN_HELP} (default: full)",
     )
@@ -101,6 +126,25 @@ def settle_options(args: Namespace, used: set[str]) -> None:
                 setattr(args, option.attribute, option.default)
             else:
                 option.check(given)
+
+
+def settle_numbering(args: Namespace) -> Numbering:
+    """Write ``--positions`` into ``args``; return the Numbering. Raises InputError on bad values."""
+    chosen = numbering(getattr(args, "positions", None) or INDEX)
+    args.positions = str(chosen)
+    return chosen
+
+
+def settle_distance(args: Namespace) -> Distance | None:
+    """Write ``--distance`` into ``args``; return it. Raises InputError on bad values."""
+    distance = distance_named(getattr(args, "distance", None))
+    args.distance = str(distance or PLAIN)
+    return distance
+
+
+def settle_scale(args: Namespace) -> None:
+    """Write ``--attention-scale`` into ``args``. Raises InputError on bad values."""
+    args.attention_scale = str(attention_scale(getattr(args, "attention_scale", None)) or PLAIN)
 
 
 def constructor_options(args: Any, name: str) -> dict[str, Any]:

@@ -10,6 +10,8 @@ from torch import nn
 
 from fairseq_posenc.attention.self_attention import SelfAttention
 from fairseq_posenc.encodings import PositionEncoding, Stack, encoding_class
+from fairseq_posenc.encodings.distances import Distance
+from fairseq_posenc.encodings.numbering import Numbering
 from fairseq_posenc.encodings.options import FIRST, LAYER
 from fairseq_posenc.encodings.sinusoidal import Sinusoidal
 from fairseq_posenc.errors import InputError
@@ -76,6 +78,32 @@ def refuse_scripting() -> NoReturn:
     )
 
 
-def max_positions(stock_limit: int, encoding: PositionEncoding) -> int:
-    """The longest sentence: fairseq's limit, or that of the encoding where it is shorter."""
-    return stock_limit if encoding.max_positions is None else min(stock_limit, encoding.max_positions)
+def use_distance(stack: TransformerEncoderBase | TransformerDecoderBase, distance: Distance | None) -> None:
+    """Put these in the place of distances in an encoder or decoder; None: nothing.
+
+    Raises InputError where its encodings have no distances.
+    """
+    for encoding in (stack.embed_positions, *stack.later_positions):
+        if distance is not None:
+            distance.check(encoding)
+        encoding.distance = distance
+
+
+def use_numbering(stack: TransformerEncoderBase | TransformerDecoderBase, numbering: Numbering) -> None:
+    """Number the positions of an encoder or decoder in this way from now on.
+
+    Raises InputError where its encodings do not take such numbers.
+    """
+    numbering.check(stack.embed_positions)
+    stack.numbering = numbering
+
+
+def renumbers(stack: TransformerEncoderBase | TransformerDecoderBase, stepwise: bool = False) -> bool:
+    """Whether the tokens of the next pass have other numbers than 0, 1, 2, ..; ``stepwise`` passes are no training."""
+    return stack.numbering.acts(stack.embed_positions, stack.training and not stepwise)
+
+
+def max_positions(stock_limit: int, encoding: PositionEncoding, numbering: Numbering) -> int:
+    """The longest sentence: fairseq's limit, or that of the encoding with its numbering where it is shorter."""
+    limit = numbering.longest(encoding.max_positions)
+    return stock_limit if limit is None else min(stock_limit, limit)

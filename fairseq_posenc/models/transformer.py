@@ -22,9 +22,17 @@ from fairseq_posenc.models.architectures import register_architectures
 from fairseq_posenc.models.checks import check_checkpoint, check_layers, check_stock_flags
 from fairseq_posenc.models.decoder import Decoder
 from fairseq_posenc.models.encoder import Encoder
-from fairseq_posenc.models.options import add_encoding_flags, encoding_scope, plain_settings, settle_options
+from fairseq_posenc.models.options import (
+    add_encoding_flags,
+    encoding_scope,
+    plain_settings,
+    settle_distance,
+    settle_numbering,
+    settle_options,
+    settle_scale,
+)
 from fairseq_posenc.models.pruning import drop_encodings_of_pruned_layers, prune_encodings
-from fairseq_posenc.models.stack import build_encodings, install_encodings
+from fairseq_posenc.models.stack import build_encodings, install_encodings, use_distance, use_numbering
 
 SIDES = ("encoder", "decoder")
 
@@ -66,6 +74,9 @@ class PositionEncodingTransformer(TransformerModel):
         args = plain_settings(args)
         base_architecture(args)
         settle_encodings(args)
+        numbering = settle_numbering(args)
+        distance = settle_distance(args)
+        settle_scale(args)
         check_layers(args, SIDES)
         settle_alignment(args)
         drop_encodings_of_pruned_layers(args, SIDES)
@@ -81,6 +92,9 @@ class PositionEncodingTransformer(TransformerModel):
                     f"{args.decoder_attention_heads}; make them equal or give each side its own (see its flags)"
                 )
             install_encodings(decoder, [encoder.embed_positions] * decoder.num_layers)
+        for side in (encoder, decoder):
+            use_numbering(side, numbering)
+            use_distance(side, distance)
         return model
 
     @classmethod

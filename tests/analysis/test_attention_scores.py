@@ -37,7 +37,7 @@ def test_scores_are_the_formulas(encoding, pattern, lm_checkpoint, lm_data, monk
             torch.testing.assert_close(found[place], scores, atol=1e-4, rtol=1e-4)
 
 
-@pytest.mark.parametrize("pattern", PATTERNS)
+@pytest.mark.parametrize("pattern", [*PATTERNS, "sinks:2,window:3"])
 @torch.no_grad()
 def test_weights_are_those_of_the_model(pattern, lm_checkpoint, lm_data):
     text = read_text(lm_data, "test")

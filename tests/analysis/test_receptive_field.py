@@ -105,6 +105,7 @@ def test_no_token_beyond_the_window_counts(encoding, lm_checkpoint, lm_data, tmp
 def test_theoretical_field():
     assert theoretical_field(attention_pattern("window:40"), 12) == 480
     assert theoretical_field(attention_pattern("blockwise:512"), 12) == 13 * 256
+    assert theoretical_field(attention_pattern("sinks:4,window:40"), 12) == 484
     assert theoretical_field(attention_pattern("full"), 12) is None
 
 

@@ -25,7 +25,7 @@ def storage(module, state):
     return module._get_input_buffer(state)["prev_key"].untyped_storage().data_ptr()
 
 
-@pytest.mark.parametrize("pattern", ["full", "window:5"])
+@pytest.mark.parametrize("pattern", ["full", "window:5", "sinks:2,window:4"])
 @pytest.mark.parametrize("name", ENCODINGS, ids=str)
 def test_same_as_with_caches_that_are_copied(name, pattern):
     """Where autograd may need the keys, every step makes new ones; otherwise it writes into free places."""
@@ -54,11 +54,13 @@ def test_a_window_needs_no_more_memory_with_every_step():
     assert module._get_input_buffer(state)["store"].k.size(2) <= 5 + ROOM
 
 
+@pytest.mark.parametrize("pattern", ["full", "sinks:1,window:2"])
 @pytest.mark.parametrize("order", [None, [1, 1, 0]], ids=["same order", "reordered"])
 @torch.no_grad()
-def test_a_cache_can_be_continued_twice(order):
+def test_a_cache_can_be_continued_twice(order, pattern):
     """The second continuation does not find the tokens of the first."""
     module, x, state = self_attention("rope"), random_text(9, batch=3), {}
+    module.use_pattern(attention_pattern(pattern))
     steps(module, x[:5], state)
     other = dict(state)
     first = steps(module, x[5:], state)

@@ -8,7 +8,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from fairseq_posenc.attention import computation, patterns
 from fairseq_posenc.attention.computation import Sizes
-from fairseq_posenc.attention.patterns import FULL, Blockwise, Window, attention_pattern
+from fairseq_posenc.attention.patterns import FULL, Blockwise, Sinks, Window, attention_pattern, pattern_list
 from fairseq_posenc.attention.self_attention import CAUSAL, SelfAttention
 from fairseq_posenc.encodings import Stack, encoding_class
 from fairseq_posenc.errors import InputError
@@ -17,7 +17,7 @@ from tests.support.attention import DIM, ENCODINGS, HEADS, dense, padded, random
 #: Hooks compute in fp32 what follows from positions, and round it differently for queries and keys of another number.
 ATOL = 1e-7
 
-PATTERNS = ["window:1", "window:5", "blockwise:2", "blockwise:8"]
+PATTERNS = ["window:1", "window:5", "blockwise:2", "blockwise:8", "sinks:2,window:4"]
 
 
 @pytest.fixture
@@ -32,17 +32,26 @@ def one_pass(module, x, pattern, padding=None):
 
 
 def test_names():
-    for text, pattern in (("full", FULL), ("window:7", Window(7)), ("blockwise:512", Blockwise(512))):
+    named = {"full": FULL, "window:7": Window(7), "blockwise:512": Blockwise(512), "sinks:4,window:512": Sinks(4, 512)}
+    for text, pattern in named.items():
         assert attention_pattern(text) == pattern
         assert attention_pattern(pattern) == pattern
         assert str(pattern) == text
+    assert pattern_list(",".join(named)) == list(named)
 
 
 @pytest.mark.parametrize(
     ("text", "told"),
     [
-        ("sliding:7", "must be one of full, window:W, blockwise:L, with a whole number, but is sliding:7"),
+        (
+            "sliding:7",
+            "must be one of full, window:W, blockwise:L or sinks:S,window:W, with whole numbers, but is",
+        ),
+        ("windw:5", r"is windw:5 \(did you mean window\?\)"),
         ("window", "must be one of full, window:W, blockwise:L"),
+        ("sinks:4", "must be one of full, "),
+        ("sinks:0,window:5", "at least one sink.*give sinks:1,window:5"),
+        ("sinks:4,window:0", "give sinks:4,window:1"),
         ("full:3", "must be one of full, "),
         ("window:x", "must be one of full, "),
         ("window:1.5", "must be one of full, "),
@@ -64,11 +73,13 @@ def test_what_patterns_say_of_themselves(pattern):
     made, length = attention_pattern(pattern), 30
     for i in range(length):
         seen = [j for j in range(length) if sees(pattern, i, j)]
-        assert made.first_visible(i) <= seen[0]
+        assert seen[: made.sinks] == list(range(min(i + 1, made.sinks)))
+        near = [j for j in seen if j >= min(i, made.sinks)]
+        assert made.first_visible(i) <= near[0]
         assert made.hides_any(range(i, i + 1), range(i + 1)) == (len(seen) <= i)
         assert made.visible(torch.tensor(i), torch.arange(length)).nonzero().flatten().tolist() == seen
-        assert made.left_context is None or i - seen[0] <= made.left_context
-        assert made.block is None or seen[0] // made.block >= i // made.block - 1
+        assert made.left_context is None or i - near[0] <= made.left_context
+        assert made.block is None or near[0] // made.block >= i // made.block - 1
     columns = torch.arange(length)
     assert made.first_visible(columns).tolist() == [made.first_visible(i) for i in range(length)]
 
@@ -111,7 +122,7 @@ def test_padding(name, pattern, left, narrow_blocks):
         assert alone.size(0) == length
 
 
-@pytest.mark.parametrize("pattern", ["full", "window:5", "blockwise:8"])
+@pytest.mark.parametrize("pattern", ["full", "window:5", "blockwise:8", "sinks:2,window:4"])
 @pytest.mark.parametrize("name", ENCODINGS, ids=str)
 def test_gradients_equal_dense(name, pattern, narrow_blocks):
     module, x = self_attention(name), random_text(13).requires_grad_()
@@ -157,11 +168,14 @@ def test_step_by_step_equals_one_pass(name, pattern, sizes, narrow_blocks):
         torch.testing.assert_close(out[tokens], whole[tokens], atol=ATOL, rtol=0)
         assert out.isfinite().all()
         left_context = module.pattern.left_context
-        kept = 21 if left_context is None else min(21, left_context)
+        # Where sinks may be in other columns for each sentence, all keys stay.
+        assert padding.any() or cache["sinks"] == module.pattern.sinks
+        everything = left_context is None or cache["sinks"] != module.pattern.sinks
+        kept = 21 if everything else min(21, left_context)
         assert cache["prev_key"].size(2) == cache["prev_value"].size(2) == kept
 
 
-@pytest.mark.parametrize("pattern", ["window:5", "blockwise:8"])
+@pytest.mark.parametrize("pattern", ["window:5", "blockwise:8", "sinks:2,window:4"])
 @pytest.mark.parametrize("left", [0, 2])
 def test_rolled_cache_follows_reordered_beams(pattern, left, narrow_blocks):
     """After 13 tokens, more than the cache keeps; the sentences differ in their padding."""
@@ -196,7 +210,7 @@ def test_cache_size_equals_a_window(name):
     torch.testing.assert_close(whole, dense(module, x, "full"), atol=ATOL, rtol=0)
 
 
-@pytest.mark.parametrize("pattern", ["full", "window:5", "blockwise:8"])
+@pytest.mark.parametrize("pattern", ["full", "window:5", "blockwise:8", "sinks:2,window:4"])
 @pytest.mark.parametrize("left", [True, None], ids=["padded", "unpadded"])
 @pytest.mark.parametrize("name", ENCODINGS, ids=str)
 def test_slices_equal_dense(name, pattern, left, monkeypatch, narrow_blocks):
@@ -219,7 +233,7 @@ def test_slices_of_an_encoder(monkeypatch, padding):
     torch.testing.assert_close(module(x, x, x, padding, need_weights=False)[0], whole, atol=1e-12, rtol=0)
 
 
-@pytest.mark.parametrize("pattern", ["window:5", "blockwise:8"])
+@pytest.mark.parametrize("pattern", ["window:5", "blockwise:8", "sinks:2,window:4"])
 def test_weights_are_those_of_the_pattern(pattern):
     module, x = self_attention("alibi"), random_text(13)
     module.use_pattern(attention_pattern(pattern))
@@ -288,7 +302,7 @@ def numbers(name, pattern, length):
     return counted
 
 
-@pytest.mark.parametrize("pattern", ["window:33", "blockwise:64"])
+@pytest.mark.parametrize("pattern", ["window:33", "blockwise:64", "sinks:4,window:33"])
 @pytest.mark.parametrize("name", ENCODINGS, ids=str)
 def test_patterns_are_linear_in_the_length(name, pattern):
     """Four times the length: about four times the numbers, and no tensor of queries x keys."""

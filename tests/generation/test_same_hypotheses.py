@@ -92,8 +92,10 @@ def test_one_sentence(beam):
     assert_as_stock([translator("alibi")], sentences(lengths=(5,)), beam_size=beam)
 
 
-@pytest.mark.parametrize("pattern", ["full", "window:4", "blockwise:6"])
-@pytest.mark.parametrize("encoding", encoding_names())
+CONTINUED = [(name, pattern) for name in encoding_names() for pattern in ("full", "window:4", "blockwise:6")]
+
+
+@pytest.mark.parametrize(("encoding", "pattern"), [*CONTINUED, *((n, "sinks:2,window:3") for n in ("t5", "xpos"))])
 def test_language_model_goes_on_with_texts(encoding, pattern):
     """Texts of one length, read at once, and of several."""
     model = language_model(encoding, "--attention-pattern", pattern)

@@ -42,7 +42,7 @@ def test_translation_model(name):
 
 
 @pytest.mark.parametrize("name", ["adaptive-t5 shared", "t5", "xpos"])
-@pytest.mark.parametrize("pattern", ["full", "window:3", "blockwise:4"])
+@pytest.mark.parametrize("pattern", ["full", "window:3", "blockwise:4", "sinks:1,window:2"])
 def test_language_model(name, pattern):
     layers = ("--decoder-layers", 3, "--attention-pattern", pattern)
     assert_same(build_small_lm, name, layers, {"src_tokens": text()})

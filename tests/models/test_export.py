@@ -32,7 +32,7 @@ def test_translation_model(encoding, tmp_path):
         torch.testing.assert_close(loaded(*inputs)[0][real], model(*inputs)[0][real], atol=1e-5, rtol=0)
 
 
-@pytest.mark.parametrize("pattern", ["full", "window:3", "blockwise:4"])
+@pytest.mark.parametrize("pattern", ["full", "window:3", "blockwise:4", "sinks:1,window:3"])
 def test_language_model(pattern):
     model = build_small_lm("xpos", "--attention-pattern", pattern)
     program = exported(model, (text(),))

@@ -79,6 +79,10 @@ def test_longer_samples_than_in_training(xpos, text):
     blockwise = loss_of(evaluate(text, xpos, "--tokens-per-sample", 64, *overrides))
     assert blockwise == pytest.approx(loss_of_pieces(xpos, text, 64, attention_pattern="blockwise:2"), abs=2e-4)
     assert abs(blockwise - full) > 1e-3
+    longer = {"positions": "scale:4", "attention_pattern": "sinks:2,window:24", "attention_scale": "log-n:16"}
+    found = loss_of(evaluate(text, xpos, "--tokens-per-sample", 64, "--model-overrides", repr(longer)))
+    assert found == pytest.approx(loss_of_pieces(xpos, text, 64, **longer), abs=2e-4)
+    assert abs(found - full) > 1e-3
     overrides = ["--model-overrides", "{'attention_pattern': 'blockwise:15'}"]
     line = one_line(evaluate(text, xpos, *overrides, status=2))
     assert "--attention-pattern blockwise:15: blocks are half of this length" in line and "give blockwise:16" in line

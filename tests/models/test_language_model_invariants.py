@@ -7,7 +7,7 @@ from fairseq_posenc.encodings import encoding_class, encoding_names
 from fairseq_posenc.errors import InputError
 from tests.support.models import build_small_lm, text
 
-PATTERNS = ["full", "window:5", "blockwise:8"]
+PATTERNS = ["full", "window:5", "blockwise:8", "sinks:2,window:4"]
 #: More than two blocks; the last one is not full.
 LENGTHS = (22, 9, 15)
 
@@ -85,13 +85,14 @@ def test_sees_neither_the_future_nor_what_the_pattern_hides(name, pattern):
     hook = model.decoder.embed_tokens.register_forward_hook(lambda module, given, out: embedded.append(out))
     out = logits(model, tokens)
     hook.remove()
-    farthest = {"full": lambda i: 0, "window:5": lambda i: i - 8, "blockwise:8": lambda i: (i // 4 - 2) * 4}[pattern]
+    farthest = {"full": lambda i: 0, "window:5": lambda i: i - 8, "blockwise:8": lambda i: (i // 4 - 2) * 4}
+    farthest = farthest.get(pattern, lambda i: i - 6)
     for i in (0, 3, 4, 11, 12, 21):
         (gradient,) = torch.autograd.grad(out[0, i].sum(), embedded[0], retain_graph=True)
         sizes = gradient[0].abs().sum(-1)
-        first = max(0, farthest(i))
-        assert sizes[i + 1 :].eq(0).all() and sizes[:first].eq(0).all()
-        assert sizes[first : i + 1].gt(0).all()
+        first, sinks = max(0, farthest(i)), 2 if pattern.startswith("sinks") else 0
+        assert sizes[i + 1 :].eq(0).all() and sizes[sinks:first].eq(0).all()
+        assert sizes[first : i + 1].gt(0).all() and sizes[: min(sinks, i + 1)].gt(0).all()
 
 
 def test_every_parameter_learns(name, pattern):
@@ -185,7 +186,7 @@ def test_pattern_of_another_model(name):
     full, tokens = model_of(name, "full"), text((22,))
     with torch.no_grad():
         expected = logits(full, tokens)
-        for pattern in ("blockwise:44", "window:22"):
+        for pattern in ("blockwise:44", "window:22", "sinks:4,window:18"):
             same = model_of(name, pattern)
             same.load_state_dict(full.state_dict())
             torch.testing.assert_close(logits(same, tokens), expected, atol=1e-5, rtol=0)

@@ -20,6 +20,9 @@ def sees(pattern, i, j):
     name, _, number = pattern.partition(":")
     if j > i:
         return False
+    if name == "sinks":
+        sinks, _, window = number.partition(",window:")
+        return j < int(sinks) or i - j < int(window)
     if name == "window":
         return i - j < int(number)
     if name == "blockwise":
