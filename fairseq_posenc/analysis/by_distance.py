@@ -67,6 +67,7 @@ def _encodings_in(path, state, layer):
     from fairseq.models.transformer import TransformerConfig
 
     from fairseq_posenc.models.checks import check_layers
+    from fairseq_posenc.models.options import settle_options
     from fairseq_posenc.models.stack import build_encodings
 
     args = state["cfg"]["model"] if state.get("cfg") else state.get("args")
@@ -74,6 +75,8 @@ def _encodings_in(path, state, layer):
     if not sides:
         raise InputError(f"{path} names no position encoding; give a checkpoint of a model of this package")
     check_layers(args, sides)
+    # A checkpoint knows nothing of the options that are newer than it is.
+    settle_options(args, {getattr(args, f"{side}_position_encoding") for side in sides})
     cfg = TransformerConfig.from_namespace(args)
     for side in sides:
         encodings = build_encodings(cfg, side, padding_idx=1)

@@ -127,6 +127,14 @@ def test_t5_starts_xavier_uniform():
     assert weight.std().item() == pytest.approx(limit / math.sqrt(3), rel=0.1)
 
 
+def test_t5_scale_of_gpt_neox():
+    """GPT-NeoX multiplies its table by the root of the head dimension: by 8 where that is 64, by 6 where it is 36."""
+    for model_dim, factor in ((512, 8), (288, 6)):
+        plain, scaled = build("t5", model_dim=model_dim), build("t5", model_dim=model_dim, scale="sqrt-dim")
+        scaled.load_state_dict(plain.state_dict())
+        torch.testing.assert_close(row(scaled, 200), factor * row(plain, 200))
+
+
 def test_kerple_starts_in_its_range_and_cannot_leave_it():
     torch.manual_seed(3)
     log, power = build("kerple-log", 500, 500), build("kerple-power", 500, 500)

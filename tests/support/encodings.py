@@ -136,11 +136,15 @@ def t5_bucket(steps, buckets, max_distance):
 
 
 def t5(encoding, distance):
-    buckets, max_distance = encoding.test_options["buckets"], encoding.test_options["max_distance"]
+    options = encoding.test_options
+    buckets, max_distance = options["buckets"], options["max_distance"]
     if encoding.stack.causal:
-        return encoding.weight[t5_bucket(distance, buckets, max_distance)].tolist()
-    row = t5_bucket(abs(distance), buckets // 2, max_distance) + (buckets // 2 if distance < 0 else 0)
-    return encoding.weight[row].tolist()
+        row = t5_bucket(distance, buckets, max_distance)
+    else:
+        row = t5_bucket(abs(distance), buckets // 2, max_distance) + (buckets // 2 if distance < 0 else 0)
+    head_dim = encoding.stack.model_dim / encoding.stack.heads
+    factor = math.sqrt(head_dim) if options.get("scale") == "sqrt-dim" else 1
+    return [factor * number for number in encoding.weight[row].tolist()]
 
 
 def adaptive_t5(encoding, distance):
@@ -216,7 +220,7 @@ CASES = {
         variants=({"heads": "separate"},),
     ),
     "shaw": Case(options={"clip": 3}, score=shaw, mix=shaw_mix),
-    "t5": Case(options={"buckets": 8, "max_distance": 16}, bias=t5),
+    "t5": Case(options={"buckets": 8, "max_distance": 16}, bias=t5, variants=({"scale": "sqrt-dim"},)),
     "adaptive-t5": Case(
         options={"hidden": 3, "second_hidden": 2},
         bias=adaptive_t5,
