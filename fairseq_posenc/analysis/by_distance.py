@@ -125,37 +125,38 @@ def curves(encoding, longest):
             # One query and one key at a time: all keys together would take memory that grows with the distance.
             query = range(longest, longest + 1)
             keys = [range(longest - distance, longest - distance + 1) for distance in distances]
-            values = torch.cat([_CURVES[measure](encoding, query, key) for key in keys], dim=-1)
+            values = _CURVES[measure](encoding, query, keys)
         equal_heads = torch.allclose(values, values[:1].expand_as(values))
         result[measure] = distances, (values[:1] if equal_heads else values).double()
     return result
 
 
-def _bias(encoding, q_idx, kv_idx):
-    return encoding.bias(q_idx, kv_idx, torch.device("cpu"))[:, 0]
+def _bias(encoding, query, keys):
+    return torch.cat([encoding.bias(query, key, torch.device("cpu"))[:, 0] for key in keys], dim=-1)
 
 
 def _head_dim(encoding):
     return encoding.stack.model_dim // encoding.stack.heads
 
 
-def _score(encoding, q_idx, kv_idx):
-    return _score_of_ones(encoding, q_idx, kv_idx) / _score_of_ones(encoding, q_idx, q_idx)
+def _score(encoding, query, keys):
+    # As in attention, all queries and keys of a text are turned together: how may depend on its length.
+    columns = range(max(idx.stop for idx in (query, *keys)))
+    ones = torch.ones(1, encoding.stack.heads, len(columns), _head_dim(encoding))
+    q, k = encoding.rotate(ones, ones, columns, columns)
+
+    def score(key):
+        some_q, some_k = (x[:, :, idx.start : idx.stop] for x, idx in ((q, query), (k, key)))
+        return encoding.scores(*encoding.decay(some_q, some_k, query, key), query, key)[0, :, 0]
+
+    return torch.cat([score(key) for key in keys], dim=-1) / score(query)
 
 
-def _score_of_ones(encoding, q_idx, kv_idx):
-    q = k = torch.ones(1, encoding.stack.heads, 1, _head_dim(encoding))
-    # As in attention, where new queries and keys are rotated together.
-    k = encoding.rotate(k, k, kv_idx, kv_idx)[1]
-    q = encoding.rotate(q, q, q_idx, q_idx)[0]
-    q, k = encoding.decay(q, k, q_idx, kv_idx)
-    return encoding.scores(q, k, q_idx, kv_idx)[0, :, 0]
-
-
-def _mixed_value(encoding, q_idx, kv_idx):
+def _mixed_value(encoding, query, keys):
     values = _random(VECTORS, 1, 1, _head_dim(encoding)).expand(-1, encoding.stack.heads, -1, -1)
-    mixed = encoding.mix(torch.ones(VECTORS, encoding.stack.heads, 1, 1), values, q_idx, kv_idx)
-    return ((mixed - values).norm(dim=-1) / values.norm(dim=-1)).mean(dim=0)
+    weights = torch.ones(VECTORS, encoding.stack.heads, 1, 1)
+    mixed = torch.stack([encoding.mix(weights, values, query, key) for key in keys])
+    return ((mixed - values).norm(dim=-1) / values.norm(dim=-1)).mean(dim=1)[..., 0].T
 
 
 def _embedding(encoding, positions):

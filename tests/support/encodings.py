@@ -187,18 +187,67 @@ def pairwise(q, k, angles, decays):
     return torch.tensor(total, dtype=torch.float64)
 
 
+def yarn_share(i, dim, base, options):
+    """How far the i-th frequency is divided by s: the ramp between two whole numbers of the authors' code."""
+
+    def pair_of(turns):
+        return dim * math.log(options["original_length"] / (turns * 2 * math.pi)) / (2 * math.log(base))
+
+    low = max(math.floor(pair_of(options.get("beta_fast", 32))), 0)
+    high = min(math.ceil(pair_of(options.get("beta_slow", 1))), dim - 1)
+    return min(max((i - low) / (high - low), 0), 1)
+
+
+def frequency(i, dim, base, options):
+    """By what a step of one position turns the i-th pair of dimensions."""
+    method, s = options.get("scaling", "none"), options.get("scaling_factor", 1)
+    if method == "ntk":
+        base = base * s ** (dim / (dim - 2))
+    angle = base ** (-2 * i / dim)
+    wavelength = 2 * math.pi / angle
+    if i >= options.get("keep", 1) * dim / 2 or wavelength > options.get("max_wavelength", math.inf):
+        return 0
+    if method == "linear":
+        return angle / s
+    if method == "yarn":
+        share = yarn_share(i, dim, base, options)
+        return angle / s * share + angle * (1 - share)
+    if method == "llama3":
+        low, high = options.get("low_freq_factor", 1), options.get("high_freq_factor", 4)
+        if wavelength > options["original_length"] / low:
+            return angle / s
+        if wavelength < options["original_length"] / high:
+            return angle
+        t = (options["original_length"] / wavelength - low) / (high - low)
+        return (1 - t) * angle / s + t * angle
+    if method == "longrope":  # in texts that are not longer than those of training
+        return angle / float(options["short_factor"].split(",")[i])
+    return angle
+
+
+def attention_factor(options):
+    """What queries and keys are multiplied by."""
+    s = options.get("scaling_factor", 1)
+    usual = {
+        "yarn": lambda: 0.1 * math.log(s) + 1,
+        "longrope": lambda: math.sqrt(1 + math.log(s) / math.log(options["original_length"])),
+    }
+    return options.get("attention_factor") or usual.get(options.get("scaling"), lambda: 1)()
+
+
 def rope(encoding, q, k, q_column, k_column):
-    dim = int(encoding.test_options.get("fraction", 1) * q.size(1))
-    base = encoding.test_options.get("base", 10000)
-    angles = [(q_column - k_column) * base ** (-2 * i / dim) for i in range(dim // 2)]
-    angles += [0] * ((q.size(1) - dim) // 2)
-    return pairwise(q, k, angles, [1] * len(angles))
+    options = encoding.test_options
+    dim = int(options.get("fraction", 1) * q.size(1))
+    base = options.get("base", 10000)
+    angles = [(q_column - k_column) * frequency(i, dim, base, options) for i in range(dim // 2)]
+    still = (q.size(1) - dim) // 2
+    return pairwise(q, k, angles + still * [0], [attention_factor(options) ** 2] * len(angles) + [1] * still)
 
 
 def xpos(encoding, q, k, q_column, k_column):
     options, pairs = encoding.test_options, q.size(1) // 2
     gamma, distance = options.get("gamma", 0.4), q_column - k_column
-    angles = [distance * options.get("base", 10000) ** (-i / pairs) for i in range(pairs)]
+    angles = [distance * frequency(i, 2 * pairs, options.get("base", 10000), options) for i in range(pairs)]
     if options.get("rotation") == "off":
         angles = [0] * pairs
     zeta = [(i / pairs + gamma) / (1 + gamma) for i in range(pairs)]
@@ -206,8 +255,13 @@ def xpos(encoding, q, k, q_column, k_column):
         zeta = [gamma / (1 + gamma)] * pairs
     if options.get("decay") == "none":
         zeta = [1] * pairs
-    return pairwise(q, k, angles, [z ** (abs(distance) / options.get("scale_base", 512)) for z in zeta])
+    factor = attention_factor(options) ** 2
+    return pairwise(q, k, angles, [factor * z ** (abs(distance) / options.get("scale_base", 512)) for z in zeta])
 
+
+YARN = {"scaling": "yarn", "scaling_factor": 4.0, "original_length": 40, "beta_fast": 5.0, "beta_slow": 2.0}
+LLAMA3 = {"scaling": "llama3", "scaling_factor": 8.0, "original_length": 20, "high_freq_factor": 3.0}
+LONGROPE = {"scaling": "longrope", "scaling_factor": 4.0, "short_factor": "1,1.5", "long_factor": "2,3"}
 
 CASES = {
     "none": Case(informs=False),
@@ -238,7 +292,21 @@ CASES = {
     "sandwich-smoothed": Case(bias=sandwich_smoothed, variants=({"fit": "recent"},)),
     "kerple-log": Case(bias=kerple_log),
     "kerple-power": Case(bias=kerple_power),
-    "rope": Case(score=rope, variants=({"base": 100.0}, {"fraction": 0.5})),
+    "rope": Case(
+        score=rope,
+        variants=(
+            {"base": 100.0},
+            {"fraction": 0.5},
+            {"keep": 0.5},
+            {"base": 8.0, "max_wavelength": 10.0},
+            {"scaling": "linear", "scaling_factor": 2.0, "keep": 0.5},
+            {"scaling": "ntk", "scaling_factor": 4.0},
+            {"base": 8.0, **YARN},
+            {"base": 8.0, **YARN, "attention_factor": 1.5},
+            {"base": 3.0, **LLAMA3},
+            {**LONGROPE, "original_length": 40},
+        ),
+    ),
     "xpos": Case(
         options={"scale_base": 4.0},
         score=xpos,
@@ -247,6 +315,7 @@ CASES = {
             {"rotation": "off"},
             {"decay": "none"},
             {"decay": "scalar", "scale_base": 100.0},
+            {"base": 8.0, **YARN},
         ),
     ),
 }
