@@ -11,8 +11,8 @@ from fairseq_posenc.errors import InputError
 
 #: Measure -> the hooks whose effect it shows.
 MEASURES = {
-    "bias": ("bias",),
-    "score": ("rotate", "decay", "scores"),
+    "bias": ("bias", "position_bias"),
+    "score": ("rotate", "extend", "decay", "scores"),
     "mixed value": ("mix",),
     "embedding": ("embed",),
     "value": ("values",),
@@ -97,8 +97,9 @@ def curves(encoding, longest):
 
     Distances are all those below FINEST, and POINTS in even steps up to ``longest``.
 
-    - ``bias``: the term added to the score after the division by sqrt(D).
-    - ``score``: the score of a query and a key of ones, divided by their score at distance 0.
+    - ``bias``: the term added to the score after the division by sqrt(D); of a query at position ``longest``.
+    - ``score``: the score of a query and a key of ones, divided by their score at distance 0; in a layer that reads
+      zeros, where that matters.
     - ``mixed value``: with all attention on one key, the distance of the attention output from the value of that key,
       divided by the norm of the value; mean over random values.
     - ``embedding``, ``value``: cosine between a vector at position 0 and the same vector at position n, minus 1 (the
@@ -132,6 +133,9 @@ def curves(encoding, longest):
 
 
 def _bias(encoding, query, keys):
+    if encoding.overrides("position_bias"):
+        position = torch.tensor([[query.start]])
+        return torch.cat([encoding.position_bias(position, query, key)[0, :, 0] for key in keys], dim=-1)
     return torch.cat([encoding.bias(query, key, torch.device("cpu"))[:, 0] for key in keys], dim=-1)
 
 
@@ -144,6 +148,8 @@ def _score(encoding, query, keys):
     columns = range(max(idx.stop for idx in (query, *keys)))
     ones = torch.ones(1, encoding.stack.heads, len(columns), _head_dim(encoding))
     q, k = encoding.rotate(ones, ones, columns, columns)
+    # What depends on the input of a layer is shown for an input of zeros.
+    q, k = encoding.extend(q, k, torch.zeros(1, len(columns), encoding.stack.model_dim), None)
 
     def score(key):
         some_q, some_k = (x[:, :, idx.start : idx.stop] for x, idx in ((q, query), (k, key)))

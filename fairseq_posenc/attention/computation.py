@@ -66,6 +66,7 @@ class AttentionCall:
         shared: the LayersPass in which layers, which have the same padding, leave what they add to the scores; None:
             they share nothing.
         recomputed: whether activation checkpointing computes all of this once more in the backward pass.
+        positions: (B or 1, Tq), of the queries in their own sentences; where ``encoding`` has a position_bias.
     """
 
     def __init__(
@@ -78,17 +79,19 @@ class AttentionCall:
         device: torch.device,
         shared: "LayersPass | None",
         recomputed: bool = False,
+        positions: torch.Tensor | None = None,
     ) -> None:
         self.encoding, self.pattern, self.attn_mask, self.dropout = encoding, pattern, attn_mask, dropout
         self.keys, self.device, self.shared, self.recomputed = keys, device, shared, recomputed
         self.sizes = CPU if device.type == "cpu" else GPU
-        self.biased = attn_mask is not None or (encoding is not None and encoding.overrides("bias"))
+        self.biased = attn_mask is not None or self._adds_bias()
         self.plain = encoding is None or encoding.plain_products
         # No kernel for a CPU has dropout.
         self.fuses = self.plain and not (dropout > 0 and device.type == "cpu")
-        self.positions: torch.Tensor | None = None
+        self.q_positions = positions
+        self.kv_positions: torch.Tensor | None = None
         if pattern is not None and pattern.counts_from_start and keys.padding is not None:
-            self.positions = keys.positions(device).index
+            self.kv_positions = keys.positions(device).index
 
     def with_weights(
         self, q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, q_idx: range
@@ -102,7 +105,8 @@ class AttentionCall:
         pattern = self.pattern
         block = pattern.block if pattern is not None and pattern.hides_any(q_idx, kv_idx) else None
         if block is not None and self.attn_mask is None and length_of(q_idx) > block:
-            if self.keys.padding is None and same(q_idx, self.keys.idx) and q_idx.start == 0:
+            whole = same(q_idx, self.keys.idx) and q_idx.start == 0
+            if self.keys.padding is None and self.q_positions is None and whole:
                 return self._in_blocks(q, k, v, block)
             return self._in_slices(q, k, v, q_idx, block, rebuild=False)
         numbers = self._numbers_per_query(q, q_idx, kv_idx)
@@ -124,11 +128,11 @@ class AttentionCall:
             slice_idx = range(q_idx.start + start, min(q_idx.start + start + size, q_idx.stop))
             kv_idx = self._visible_range(slice_idx)
             some_q, (some_k, _) = q[:, :, start : start + size], self._select(k, k, kv_idx)
-            bias = None
             if self.encoding is not None:
                 some_q, some_k = self.encoding.decay(some_q, some_k, slice_idx, kv_idx)
-                bias = self.encoding.bias(slice_idx, kv_idx, self.device)
-            scores = scaled_products(some_q, some_k, self._own_scores(slice_idx, kv_idx))
+            bias = self._bias(slice_idx, kv_idx)
+            head_dim = q.size(-1) if self.encoding is None else self.encoding.stack.head_dim
+            scores = scaled_products(some_q, some_k, head_dim, self._own_scores(slice_idx, kv_idx))
             scores = scores if bias is None else scores + bias
             yield slice_idx, kv_idx, scores, self._visible(slice_idx, kv_idx)
 
@@ -138,7 +142,7 @@ class AttentionCall:
         if self.attn_mask is not None or pattern is None:
             return idx
         # Where sentences begin in different columns, so do their blocks, and only their left context is common to all.
-        if self.positions is None:
+        if self.kv_positions is None:
             first = pattern.first_visible(q_idx.start)
         else:
             first = idx.start if pattern.left_context is None else q_idx.start - pattern.left_context
@@ -194,9 +198,14 @@ class AttentionCall:
 
     def _lacks_bias_gradient(self) -> bool:
         """Whether what is added to the scores needs a gradient, which no kernel for a CPU computes."""
-        if self.device.type != "cpu" or self.encoding is None or not self.encoding.overrides("bias"):
+        if self.device.type != "cpu" or self.encoding is None or not self._adds_bias():
             return False
         return torch.is_grad_enabled() and any(x.requires_grad for x in self.encoding.parameters())
+
+    def _adds_bias(self) -> bool:
+        """Whether the encoding adds something to the scores."""
+        encoding = self.encoding
+        return encoding is not None and (encoding.overrides("bias") or encoding.overrides("position_bias"))
 
     def _in_blocks(self, q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, block: int) -> torch.Tensor:
         """Blocks of ``block`` queries side by side, each with its own block of keys and the one before.
@@ -274,7 +283,7 @@ class AttentionCall:
 
     def _visible(self, q_idx: range, kv_idx: range) -> torch.Tensor | None:
         """visible_keys of a part of the available keys, or of any two ranges where there is no padding."""
-        padding, positions = self.keys.padding, self.positions
+        padding, positions = self.keys.padding, self.kv_positions
         if padding is not None and not same(kv_idx, self.keys.idx):
             start = kv_idx.start - self.keys.idx.start
             part = slice(start, start + length_of(kv_idx))
@@ -289,12 +298,24 @@ class AttentionCall:
         return self.shared.once((self.encoding, self.pattern, q_idx, kv_idx, dtype), build)
 
     def _build_score_mask(self, q_idx: range, kv_idx: range, dtype: torch.dtype) -> torch.Tensor | None:
-        bias = None if self.encoding is None else self.encoding.bias(q_idx, kv_idx, self.device)
-        if bias is not None:
-            bias = bias.unsqueeze(0)  # some fused kernels take no mask of three dimensions
+        bias = self._bias(q_idx, kv_idx)
         if self.attn_mask is not None:
             bias = self.attn_mask[None, None] if bias is None else bias + self.attn_mask[None, None]
         return additive(self._visible(q_idx, kv_idx), bias, dtype)
+
+    def _bias(self, q_idx: range, kv_idx: range) -> torch.Tensor | None:
+        """What the encoding adds to the scores: (B or 1, H, Tq, Tk), or None."""
+        if self.encoding is None:
+            return None
+        bias = self.encoding.bias(q_idx, kv_idx, self.device)
+        if bias is not None:
+            bias = bias.unsqueeze(0)  # some fused kernels take no mask of three dimensions
+        if self.q_positions is None:
+            return bias
+        start = q_idx.start - self.keys.idx.stop + self.q_positions.size(1)
+        positions = self.q_positions[:, start : start + length_of(q_idx)]
+        own = self.encoding.position_bias(positions, q_idx, kv_idx)
+        return own if bias is None else bias if own is None else bias + own
 
 
 def blocks_of(x: torch.Tensor, block: int) -> torch.Tensor:

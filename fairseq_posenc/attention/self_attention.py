@@ -100,14 +100,18 @@ class SelfAttention(MultiheadAttention):
         cache = self._get_input_buffer(incremental_state)
         keys = read_cache(cache).extended(length, key_padding_mask, batch, query.device)
         q_idx = range(keys.idx.stop - length, keys.idx.stop)
-        encoding = self.position_encoding
+        encoding, q_positions = self.position_encoding, None
         if encoding is not None:
             q, k = encoding.rotate(q, k, q_idx, q_idx)
-            if encoding.overrides("values"):
+            if encoding.overrides("extend"):
+                last = cache["prev_key"][:, :, -1:] if cache else None
+                q, k = encoding.extend(q, k, query.transpose(0, 1), last)
+            if encoding.overrides("values") or encoding.overrides("position_bias"):
                 positions = (
                     self.layers_pass.positions if self.layers_pass else keys.positions(query.device).newest(length)
                 )
                 v = encoding.values(v, positions)
+                q_positions = positions.index if encoding.overrides("position_bias") else None
 
         pattern, added_mask = None, None
         if incremental_state is not None:
@@ -121,7 +125,8 @@ class SelfAttention(MultiheadAttention):
         dropout = self.dropout_module.p if self.training or self.dropout_module.apply_during_inference else 0.0
 
         call = AttentionCall(
-            encoding, pattern, keys, added_mask, dropout, query.device, self.layers_pass, self.recomputed
+            *(encoding, pattern, keys, added_mask, dropout, query.device),
+            *(self.layers_pass, self.recomputed, q_positions),
         )
         if self.observer is not None:
             self.observer(call, q, k, q_idx)

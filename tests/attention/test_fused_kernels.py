@@ -43,7 +43,7 @@ def test_biases_are_dense(name, causal):
 
 @pytest.mark.parametrize("padding", [None, padded(9, (9, 5), True)], ids=["unpadded", "padded"])
 @pytest.mark.parametrize("causal", [True, False])
-@pytest.mark.parametrize("name", BIASES)
+@pytest.mark.parametrize("name", [*BIASES, "fire"])
 def test_masks_have_four_dense_dimensions(name, causal, padding, monkeypatch):
     given, kernel = [], F.scaled_dot_product_attention
 

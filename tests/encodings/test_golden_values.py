@@ -179,6 +179,40 @@ def test_adaptive_t5_drops_out_after_the_first_hidden_layer_only():
     assert torch.equal(encoding.by_distance(distances), encoding.by_distance(distances))
 
 
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float16, torch.bfloat16])
+@pytest.mark.parametrize("model_dim", [512, 640])
+def test_forgetting_without_data_is_alibi(dtype, model_dim):
+    """With weights of 0 all gates are sigmoid(start). Far into a text, and in parts as in step-by-step decoding."""
+    encoding = build("forgetting", model_dim=model_dim, start=1.0).to(dtype)
+    with torch.no_grad():
+        encoding.gates.weight.zero_()
+    x, text = torch.zeros(1, 8, 4096, model_dim // 8, dtype=dtype), torch.zeros(1, 4096, model_dim, dtype=dtype)
+    cut = 1000
+    first_q, first_k = encoding.extend(x[:, :, :cut], x[:, :, :cut], text[:, :cut], None)
+    second_q, second_k = encoding.extend(x[:, :, cut:], x[:, :, cut:], text[:, cut:], first_k[:, :, -1:])
+    q, k = torch.cat([first_q, second_q], dim=2), torch.cat([first_k, second_k], dim=2)
+    assert q.dtype == k.dtype == dtype and q.size(-1) == model_dim // 8 + 8
+    slope = -math.log(torch.sigmoid(torch.tensor(1.0)).item())
+    for i, j in ((0, 0), (999, 998), (1000, 999), (4095, 4095), (4095, 4000), (4095, 0), (2000, 10)):
+        bias = (q[0, 0, i].double() * k[0, 0, j].double()).sum() / math.sqrt(model_dim // 8)
+        assert bias.item() == pytest.approx(-slope * (i - j), rel=1e-6, abs=1e-3)
+
+
+def test_fire_of_the_paper():
+    """psi(i - j) / psi(max(i, L)) with c = 0.1 and L = 512, through a network that gives back what it reads."""
+    encoding = build("fire", hidden=1)
+    with torch.no_grad():
+        for weight in encoding.network.parameters():
+            weight.fill_(1.0 if weight.dim() == 2 else 0.0)
+    queries, keys = range(600, 604), range(604)
+    bias = encoding.position_bias(torch.tensor([[600, 601, 602, 603], [3, 4, 5, 6]]), queries, keys)
+    assert bias.shape == (2, 8, 4, 604)
+    for b, i, j in ((0, 600, 600), (0, 600, 0), (0, 603, 500), (1, 602, 600), (1, 601, 597)):
+        longest = max(512, i - 597 * b)  # the second sentence begins in column 597
+        expected = math.log(0.1 * (i - j) + 1) / math.log(0.1 * longest + 1)
+        assert bias[b, 0, i - 600, j].item() == pytest.approx(expected, abs=1e-6)
+
+
 def test_xpos_decay_of_the_paper():
     """zeta = (2i/d + 0.4) / 1.4; 512 positions apart a pair has decayed once."""
     encoding = build("xpos", heads=1, model_dim=8)
@@ -227,6 +261,11 @@ def test_xpos_of_an_encoder_stays_in_range_of_fp16():
         ("adaptive-t5", {"hidden": 0}, "--adaptive-t5-hidden must be at least 1, but is 0"),
         ("adaptive-t5", {"second_hidden": 0}, "--adaptive-t5-second-hidden must be at least 1"),
         ("adaptive-t5", {"dropout": 1.0}, "--adaptive-t5-dropout must be in [0, 1), but is 1.0"),
+        ("dynamic-bias", {"dim": 0}, "--dynamic-bias-dim must be at least 1, but is 0"),
+        ("dynamic-bias", {"dim": 10**11}, "--dynamic-bias-dim 100000000000 needs "),
+        ("fire", {"hidden": 0}, "--fire-hidden must be at least 1, but is 0"),
+        ("fire", {"length": 0.0}, "--fire-length must be between 0.001 and 1e+09, but is 0"),
+        ("forgetting", {"start": 50.0}, "--forgetting-start must be between -20 and 20, but is 50"),
         ("sandwich", {"dim": 7}, "--sandwich-dim must be even and at least 2, but is 7"),
         ("posnet-attn", {"max_positions": 0}, "--posnet-attn-max-positions must be at least 1, but is 0"),
         ("posnet-attn", {"dropout": -0.1}, "--posnet-attn-dropout must be in [0, 1), but is -0.1"),

@@ -78,7 +78,12 @@ def test_longer_samples_than_in_training(xpos, text):
     overrides = ["--model-overrides", "{'attention_pattern': 'blockwise:2'}"]
     blockwise = loss_of(evaluate(text, xpos, "--tokens-per-sample", 64, *overrides))
     assert blockwise == pytest.approx(loss_of_pieces(xpos, text, 64, attention_pattern="blockwise:2"), abs=2e-4)
-    yarn = {"xpos_scaling": "yarn", "xpos_scaling_factor": 4.0, "xpos_original_length": 16}
+    yarn = {
+        "xpos_scaling": "yarn",
+        "xpos_scaling_factor": 4.0,
+        "xpos_original_length": 16,
+        "xpos_attention_factor": 9.0,
+    }
     scaled = loss_of(evaluate(text, xpos, "--tokens-per-sample", 64, "--model-overrides", repr(yarn)))
     assert scaled == pytest.approx(loss_of_pieces(xpos, text, 64, **yarn), abs=2e-4) and abs(scaled - full) > 1e-3
     assert abs(blockwise - full) > 1e-3

@@ -20,6 +20,9 @@ class Case:
         options: constructor arguments that keep it small.
         embed: naive ``(encoding, x (T, C), positions (list of int)) -> (T, C)``, for encodings that embed.
         bias: naive ``(encoding, distance = query column - key column) -> list of a number a head``.
+        position_bias: naive ``(encoding, position of the query in its text, distance) -> list of a number a head``.
+        content_bias: naive ``(encoding, x (T, C), row of the query, row of the key) -> list of a number a head``, from
+            what the layer reads.
         score: naive ``(encoding, q (H, D), k (H, D), q_column, k_column) -> (H,)``, before the bias and 1/sqrt(D).
         values: naive ``(encoding, v (H, D), position) -> (H, D)``.
         mix: naive ``(encoding, v (H, D), q_column, k_column) -> (H, D)``, the value as a query sees it.
@@ -31,6 +34,8 @@ class Case:
     options: dict = field(default_factory=dict)
     embed: Optional[Callable] = None
     bias: Optional[Callable] = None
+    position_bias: Optional[Callable] = None
+    content_bias: Optional[Callable] = None
     score: Optional[Callable] = None
     values: Optional[Callable] = None
     mix: Optional[Callable] = None
@@ -259,6 +264,42 @@ def xpos(encoding, q, k, q_column, k_column):
     return pairwise(q, k, angles, [factor * z ** (abs(distance) / options.get("scale_base", 512)) for z in zeta])
 
 
+def network(x, layers, activation):
+    """The outputs (a list) of linear layers with an activation between them, one number at a time."""
+    hidden = x
+    for depth, layer in enumerate(layers):
+        last = depth == len(layers) - 1
+        weight, bias = layer.weight.tolist(), len(layer.weight) * [0] if last else layer.bias.tolist()
+        hidden = [sum(w * h for w, h in zip(row, hidden)) + b for row, b in zip(weight, bias)]
+        if not last:
+            hidden = [activation(h) for h in hidden]
+    return hidden
+
+
+def dynamic_bias(encoding, distance):
+    if encoding.test_options.get("distance") == "log":
+        distance = math.copysign(math.log(abs(distance) + 1), distance)
+    return network([distance], encoding.network.layers, lambda x: x / (1 + math.exp(-x)))
+
+
+def fire(encoding, position, distance):
+    c, longest = abs(encoding.c.item()), abs(encoding.test_options["length"] * encoding.length_factor.item())
+    larger = max(position, position - distance, longest)
+    share = math.copysign(math.log(c * abs(distance) + 1), distance) / math.log(c * larger + 1)
+    return network([share], encoding.network.layers, lambda x: max(x, 0))
+
+
+def forgetting(encoding, x, q_row, k_row):
+    heads, numbers = encoding.stack.heads, []
+    weight, bias = encoding.gates.weight.detach(), encoding.gates.bias.detach()
+    between = range(k_row + 1, q_row + 1) if k_row <= q_row else range(q_row, k_row)
+    for head in range(heads):
+        gate = head if k_row <= q_row else heads + head  # the second half is for keys ahead
+        opened = [1 / (1 + math.exp(-float(x[row] @ weight[gate] + bias[gate]))) for row in between]
+        numbers.append(sum(math.log(f) for f in opened))
+    return numbers
+
+
 YARN = {"scaling": "yarn", "scaling_factor": 4.0, "original_length": 40, "beta_fast": 5.0, "beta_slow": 2.0}
 LLAMA3 = {"scaling": "llama3", "scaling_factor": 8.0, "original_length": 20, "high_freq_factor": 3.0}
 LONGROPE = {"scaling": "longrope", "scaling_factor": 4.0, "short_factor": "1,1.5", "long_factor": "2,3"}
@@ -292,6 +333,9 @@ CASES = {
     "sandwich-smoothed": Case(bias=sandwich_smoothed, variants=({"fit": "recent"},)),
     "kerple-log": Case(bias=kerple_log),
     "kerple-power": Case(bias=kerple_power),
+    "dynamic-bias": Case(options={"dim": 3}, bias=dynamic_bias, variants=({"distance": "log"},)),
+    "fire": Case(options={"hidden": 4, "length": 3.0}, position_bias=fire, variants=({"length": 24.0},)),
+    "forgetting": Case(content_bias=forgetting, variants=({"start": 3.0},)),
     "rope": Case(
         score=rope,
         variants=(
