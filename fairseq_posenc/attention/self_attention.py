@@ -104,7 +104,8 @@ class SelfAttention(MultiheadAttention):
         if encoding is not None:
             q, k = encoding.rotate(q, k, q_idx, q_idx)
             if encoding.overrides("extend"):
-                last = cache["prev_key"][:, :, -1:] if cache else None
+                # A window of one token keeps no keys, and needs none.
+                last = cache["prev_key"][:, :, -1:] if cache and cache["prev_key"].size(2) else None
                 q, k = encoding.extend(q, k, query.transpose(0, 1), last)
             if encoding.overrides("values") or encoding.overrides("position_bias"):
                 positions = (

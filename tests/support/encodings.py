@@ -291,7 +291,7 @@ def fire(encoding, position, distance):
 
 def forgetting(encoding, x, q_row, k_row):
     heads, numbers = encoding.stack.heads, []
-    weight, bias = encoding.gates.weight.detach(), encoding.gates.bias.detach()
+    weight, bias = encoding.gates.weight.detach().double(), encoding.gates.bias.detach().double()
     between = range(k_row + 1, q_row + 1) if k_row <= q_row else range(q_row, k_row)
     for head in range(heads):
         gate = head if k_row <= q_row else heads + head  # the second half is for keys ahead
