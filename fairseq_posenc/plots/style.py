@@ -38,6 +38,7 @@ LINES = {
     "dynamic-bias": (GREEN, ":", "v"),
     "fire": (VERMILLION, ":", "^"),
     "forgetting": (SKY, "--", "s"),
+    "transformer-xl": (SKY, ":", "P"),
     "rope": (VERMILLION, "--", "p"),
     "xpos": (ORANGE, "--", "X"),
 }

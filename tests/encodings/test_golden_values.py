@@ -213,6 +213,28 @@ def test_fire_of_the_paper():
         assert bias[b, 0, i - 600, j].item() == pytest.approx(expected, abs=1e-6)
 
 
+@pytest.mark.parametrize("causal", [True, False])
+def test_transformer_xl_is_the_formula_of_the_paper(causal):
+    """(q + u) k + (q + v) W R, of queries in the middle of a text, and of one alone."""
+    torch.manual_seed(3)
+    encoding = build("transformer-xl", heads=2, model_dim=16, causal=causal).double()
+    for parameter in encoding.parameters():
+        torch.nn.init.normal_(parameter)
+    x, u, v = torch.randn(9, 2, 8, dtype=torch.float64), encoding.content_query, encoding.position_query
+    heads = x.transpose(0, 1).unsqueeze(0)
+    for queries in (range(9), range(3, 7), range(8, 9), range(1)):
+        keys = range(queries.stop) if causal else range(9)
+        q, k = encoding.rotate(heads[:, :, queries.start : queries.stop], heads[:, :, : len(keys)], queries, keys)
+        scores = encoding.scores(q, k, queries, keys) / math.sqrt(8) + encoding.bias(queries, keys, CPU)
+        for row, i in enumerate(queries):
+            for j in keys:
+                angles = [(i - j) * 10000 ** (-2 * n / 16) for n in range(8)]
+                sinusoids = [f(angle) for f in (math.sin, math.cos) for angle in angles]
+                r = (encoding.project.weight @ torch.tensor(sinusoids, dtype=torch.float64)).view(2, 8)
+                expected = ((x[i] + u) * x[j] + (x[i] + v) * r).sum(-1) / math.sqrt(8)
+                torch.testing.assert_close(scores[0, :, row, j], expected, atol=1e-4, rtol=1e-4)
+
+
 def test_xpos_decay_of_the_paper():
     """zeta = (2i/d + 0.4) / 1.4; 512 positions apart a pair has decayed once."""
     encoding = build("xpos", heads=1, model_dim=8)

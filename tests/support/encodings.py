@@ -300,6 +300,26 @@ def forgetting(encoding, x, q_row, k_row):
     return numbers
 
 
+def key_of_distance(encoding, distance):
+    """W R(distance), (H, D): sines, then cosines, of the distance times 10000^(-2i/C)."""
+    dim = encoding.stack.model_dim
+    angles = [distance * 10000 ** (-2 * i / dim) for i in range(dim // 2)]
+    sinusoids = [f(angle) for f in (math.sin, math.cos) for angle in angles]
+    key = encoding.project.weight.detach().double() @ torch.tensor(sinusoids, dtype=torch.float64)
+    return key.view(encoding.stack.heads, -1)
+
+
+def transformer_xl(encoding, q, k, q_column, k_column):
+    """(q + u) (k + W R); q + u is a query here."""
+    return ((q + encoding.content_query) * (k + key_of_distance(encoding, q_column - k_column))).sum(-1)
+
+
+def transformer_xl_bias(encoding, distance):
+    """(v - u) W R."""
+    query = encoding.position_query - encoding.content_query
+    return ((query * key_of_distance(encoding, distance)).sum(-1) / math.sqrt(encoding.stack.head_dim)).tolist()
+
+
 YARN = {"scaling": "yarn", "scaling_factor": 4.0, "original_length": 40, "beta_fast": 5.0, "beta_slow": 2.0}
 LLAMA3 = {"scaling": "llama3", "scaling_factor": 8.0, "original_length": 20, "high_freq_factor": 3.0}
 LONGROPE = {"scaling": "longrope", "scaling_factor": 4.0, "short_factor": "1,1.5", "long_factor": "2,3"}
@@ -336,6 +356,7 @@ CASES = {
     "dynamic-bias": Case(options={"dim": 3}, bias=dynamic_bias, variants=({"distance": "log"},)),
     "fire": Case(options={"hidden": 4, "length": 3.0}, position_bias=fire, variants=({"length": 24.0},)),
     "forgetting": Case(content_bias=forgetting, variants=({"start": 3.0},)),
+    "transformer-xl": Case(score=transformer_xl, bias=transformer_xl_bias),
     "rope": Case(
         score=rope,
         variants=(
