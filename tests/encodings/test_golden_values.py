@@ -5,7 +5,7 @@ import math
 import pytest
 import torch
 
-from fairseq_posenc.encodings import Stack, encoding_class, encoding_names
+from fairseq_posenc.encodings import Stack, encoding_class, encoding_names, fire
 from fairseq_posenc.errors import InputError
 from tests.support.encodings import t5_bucket
 
@@ -211,6 +211,23 @@ def test_fire_of_the_paper():
         longest = max(512, i - 597 * b)  # the second sentence begins in column 597
         expected = math.log(0.1 * (i - j) + 1) / math.log(0.1 * longest + 1)
         assert bias[b, 0, i - 600, j].item() == pytest.approx(expected, abs=1e-6)
+
+
+@pytest.mark.parametrize("causal", [True, False])
+def test_gradients_of_fire_are_those_of_autograd(causal, monkeypatch):
+    """Its backward pass is written by hand, for some pairs at a time."""
+    monkeypatch.setattr(fire, "CPU_PAIRS", 7)
+    torch.manual_seed(3)
+    encoding = build("fire", heads=3, model_dim=12, causal=causal, hidden=5, length=4.0)
+    positions, queries, keys = torch.tensor([[2, 3, 4, 5], [0, 1, 2, 3]]), range(6, 10), range(3, 10)
+    shares = encoding._shares(positions, queries, keys, encoding.c, encoding.length_factor)
+    expected = encoding.network(shares.unsqueeze(-1)).permute(0, 3, 1, 2)
+    found = encoding.position_bias(positions, queries, keys)
+    torch.testing.assert_close(found, expected)
+    gradients = [torch.autograd.grad(bias.sin().sum(), list(encoding.parameters())) for bias in (found, expected)]
+    for ours, theirs in zip(*gradients):
+        assert theirs.abs().sum() > 0
+        torch.testing.assert_close(ours, theirs, atol=1e-5, rtol=1e-4)
 
 
 @pytest.mark.parametrize("causal", [True, False])
