@@ -11,8 +11,8 @@ from fairseq_posenc.errors import InputError
 
 #: Measure -> the hooks whose effect it shows.
 MEASURES = {
-    "bias": ("bias",),
-    "score": ("rotate", "decay", "scores"),
+    "bias": ("bias", "position_bias"),
+    "score": ("rotate", "extend", "decay", "scores"),
     "mixed value": ("mix",),
     "embedding": ("embed",),
     "value": ("values",),
@@ -67,6 +67,7 @@ def _encodings_in(path, state, layer):
     from fairseq.models.transformer import TransformerConfig
 
     from fairseq_posenc.models.checks import check_layers
+    from fairseq_posenc.models.options import settle_options
     from fairseq_posenc.models.stack import build_encodings
 
     args = state["cfg"]["model"] if state.get("cfg") else state.get("args")
@@ -74,6 +75,8 @@ def _encodings_in(path, state, layer):
     if not sides:
         raise InputError(f"{path} names no position encoding; give a checkpoint of a model of this package")
     check_layers(args, sides)
+    # A checkpoint knows nothing of the options that are newer than it is.
+    settle_options(args, {getattr(args, f"{side}_position_encoding") for side in sides})
     cfg = TransformerConfig.from_namespace(args)
     for side in sides:
         encodings = build_encodings(cfg, side, padding_idx=1)
@@ -94,8 +97,9 @@ def curves(encoding, longest):
 
     Distances are all those below FINEST, and POINTS in even steps up to ``longest``.
 
-    - ``bias``: the term added to the score after the division by sqrt(D).
-    - ``score``: the score of a query and a key of ones, divided by their score at distance 0.
+    - ``bias``: the term added to the score after the division by sqrt(D); of a query at position ``longest``.
+    - ``score``: the score of a query and a key of ones, divided by their score at distance 0; in a layer that reads
+      zeros, where that matters.
     - ``mixed value``: with all attention on one key, the distance of the attention output from the value of that key,
       divided by the norm of the value; mean over random values.
     - ``embedding``, ``value``: cosine between a vector at position 0 and the same vector at position n, minus 1 (the
@@ -122,37 +126,43 @@ def curves(encoding, longest):
             # One query and one key at a time: all keys together would take memory that grows with the distance.
             query = range(longest, longest + 1)
             keys = [range(longest - distance, longest - distance + 1) for distance in distances]
-            values = torch.cat([_CURVES[measure](encoding, query, key) for key in keys], dim=-1)
+            values = _CURVES[measure](encoding, query, keys)
         equal_heads = torch.allclose(values, values[:1].expand_as(values))
         result[measure] = distances, (values[:1] if equal_heads else values).double()
     return result
 
 
-def _bias(encoding, q_idx, kv_idx):
-    return encoding.bias(q_idx, kv_idx, torch.device("cpu"))[:, 0]
+def _bias(encoding, query, keys):
+    if encoding.overrides("position_bias"):
+        position = torch.tensor([[query.start]])
+        return torch.cat([encoding.position_bias(position, query, key)[0, :, 0] for key in keys], dim=-1)
+    return torch.cat([encoding.bias(query, key, torch.device("cpu"))[:, 0] for key in keys], dim=-1)
 
 
 def _head_dim(encoding):
     return encoding.stack.model_dim // encoding.stack.heads
 
 
-def _score(encoding, q_idx, kv_idx):
-    return _score_of_ones(encoding, q_idx, kv_idx) / _score_of_ones(encoding, q_idx, q_idx)
+def _score(encoding, query, keys):
+    # As in attention, all queries and keys of a text are turned together: how may depend on its length.
+    columns = range(max(idx.stop for idx in (query, *keys)))
+    ones = torch.ones(1, encoding.stack.heads, len(columns), _head_dim(encoding))
+    q, k = encoding.rotate(ones, ones, columns, columns)
+    # What depends on the input of a layer is shown for an input of zeros.
+    q, k = encoding.extend(q, k, torch.zeros(1, len(columns), encoding.stack.model_dim), None)
+
+    def score(key):
+        some_q, some_k = (x[:, :, idx.start : idx.stop] for x, idx in ((q, query), (k, key)))
+        return encoding.scores(*encoding.decay(some_q, some_k, query, key), query, key)[0, :, 0]
+
+    return torch.cat([score(key) for key in keys], dim=-1) / score(query)
 
 
-def _score_of_ones(encoding, q_idx, kv_idx):
-    q = k = torch.ones(1, encoding.stack.heads, 1, _head_dim(encoding))
-    # As in attention, where new queries and keys are rotated together.
-    k = encoding.rotate(k, k, kv_idx, kv_idx)[1]
-    q = encoding.rotate(q, q, q_idx, q_idx)[0]
-    q, k = encoding.decay(q, k, q_idx, kv_idx)
-    return encoding.scores(q, k, q_idx, kv_idx)[0, :, 0]
-
-
-def _mixed_value(encoding, q_idx, kv_idx):
+def _mixed_value(encoding, query, keys):
     values = _random(VECTORS, 1, 1, _head_dim(encoding)).expand(-1, encoding.stack.heads, -1, -1)
-    mixed = encoding.mix(torch.ones(VECTORS, encoding.stack.heads, 1, 1), values, q_idx, kv_idx)
-    return ((mixed - values).norm(dim=-1) / values.norm(dim=-1)).mean(dim=0)
+    weights = torch.ones(VECTORS, encoding.stack.heads, 1, 1)
+    mixed = torch.stack([encoding.mix(weights, values, query, key) for key in keys])
+    return ((mixed - values).norm(dim=-1) / values.norm(dim=-1)).mean(dim=1)[..., 0].T
 
 
 def _embedding(encoding, positions):

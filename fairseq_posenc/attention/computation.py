@@ -68,6 +68,7 @@ class AttentionCall:
             they share nothing.
         recomputed: whether activation checkpointing computes all of this once more in the backward pass.
         numbers: by which the encoding compares all columns, where ``--positions`` gives them others than their indices.
+        positions: (B or 1, Tq), of the queries in their own sentences; where ``encoding`` has a position_bias.
     """
 
     def __init__(
@@ -81,18 +82,20 @@ class AttentionCall:
         shared: "LayersPass | None",
         recomputed: bool = False,
         numbers: Positions | None = None,
+        positions: torch.Tensor | None = None,
     ) -> None:
         self.encoding, self.pattern, self.attn_mask, self.dropout = encoding, pattern, attn_mask, dropout
         self.keys, self.device, self.shared, self.recomputed = keys, device, shared, recomputed
         self.numbers = numbers
         self.sizes = CPU if device.type == "cpu" else GPU
-        self.biased = attn_mask is not None or (encoding is not None and encoding.overrides("bias"))
+        self.biased = attn_mask is not None or self._adds_bias()
         self.plain = encoding is None or encoding.plain_products
         # No kernel for a CPU has dropout.
         self.fuses = self.plain and not (dropout > 0 and device.type == "cpu")
-        self.positions: torch.Tensor | None = None
+        self.q_positions = positions
+        self.kv_positions: torch.Tensor | None = None
         if pattern is not None and pattern.counts_from_start and keys.padding is not None and not keys.sinks:
-            self.positions = keys.positions(device).index
+            self.kv_positions = keys.positions(device).index
 
     def with_weights(
         self, q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, q_idx: range
@@ -105,7 +108,7 @@ class AttentionCall:
         kv_idx = self._visible_range(q_idx)
         pattern = self.pattern
         block = pattern.block if pattern is not None and pattern.hides_any(q_idx, kv_idx) else None
-        if pattern is not None and pattern.sinks and self.positions is not None:
+        if pattern is not None and pattern.sinks and self.kv_positions is not None:
             block = None  # sinks in other columns for each sentence: all keys are needed
         if block is not None and self.attn_mask is None and length_of(q_idx) > block:
             if self._blocks_alike() and same(q_idx, self.keys.idx) and q_idx.start == 0:
@@ -132,11 +135,11 @@ class AttentionCall:
             if isinstance(kv_idx, Runs):  # one run for all analyses
                 kv_idx = range(kv_idx.stop)
             some_q, (some_k, _) = q[:, :, start : start + size], self._select(k, k, kv_idx)
-            bias = None
             if self.encoding is not None:
                 some_q, some_k = self.encoding.decay(some_q, some_k, *self._placed(slice_idx, kv_idx))
-                bias = self._bias(slice_idx, kv_idx)
-            scores = scaled_products(some_q, some_k, self._own_scores(slice_idx, kv_idx))
+            bias = self._bias(slice_idx, kv_idx)
+            head_dim = q.size(-1) if self.encoding is None else self.encoding.stack.head_dim
+            scores = scaled_products(some_q, some_k, head_dim, self._own_scores(slice_idx, kv_idx))
             scores = scores if bias is None else scores + bias
             yield slice_idx, kv_idx, scores, self._visible(slice_idx, kv_idx)
 
@@ -147,11 +150,11 @@ class AttentionCall:
             return self.keys.columns
         if pattern.sinks:
             first = pattern.first_visible(q_idx.start)
-            if self.positions is not None or (first <= pattern.sinks and not self.keys.sinks):
+            if self.kv_positions is not None or (first <= pattern.sinks and not self.keys.sinks):
                 return range(q_idx.stop)
             return Runs(pattern.sinks, range(max(idx.start, first), q_idx.stop))
         # Where sentences begin in different columns, so do their blocks, and only their left context is common to all.
-        if self.positions is None:
+        if self.kv_positions is None:
             first = pattern.first_visible(q_idx.start)
         else:
             first = idx.start if pattern.left_context is None else q_idx.start - pattern.left_context
@@ -159,7 +162,8 @@ class AttentionCall:
 
     def _blocks_alike(self) -> bool:
         """Whether nothing tells one block of queries from another but who sees whom."""
-        return self.keys.padding is None and self.numbers is None and not (self.pattern and self.pattern.sinks)
+        alike = self.keys.padding is None and self.numbers is None and self.q_positions is None
+        return alike and not (self.pattern and self.pattern.sinks)
 
     def _select(self, k: torch.Tensor, v: torch.Tensor, kv_idx: Columns) -> tuple[torch.Tensor, torch.Tensor]:
         """Those of all available keys and values that lie in ``kv_idx``."""
@@ -219,9 +223,14 @@ class AttentionCall:
 
     def _lacks_bias_gradient(self) -> bool:
         """Whether what is added to the scores needs a gradient, which no kernel for a CPU computes."""
-        if self.device.type != "cpu" or self.encoding is None or not self.encoding.overrides("bias"):
+        if self.device.type != "cpu" or self.encoding is None or not self._adds_bias():
             return False
         return torch.is_grad_enabled() and any(x.requires_grad for x in self.encoding.parameters())
+
+    def _adds_bias(self) -> bool:
+        """Whether the encoding adds something to the scores."""
+        encoding = self.encoding
+        return encoding is not None and (encoding.overrides("bias") or encoding.overrides("position_bias"))
 
     def _in_blocks(self, q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, block: int) -> torch.Tensor:
         """Blocks of ``block`` queries side by side, each with its own block of keys and the one before.
@@ -314,18 +323,25 @@ class AttentionCall:
         return Positions(self.numbers.index[:, index], self.numbers.stop)
 
     def _bias(self, q_idx: range, kv_idx: Columns) -> torch.Tensor | None:
-        """The encoding's bias in four dimensions, as some fused kernels take none of three."""
-        if self.encoding is None or not self.encoding.overrides("bias"):
+        """What the encoding adds to the scores: (B or 1, H, Tq, Tk), as some fused kernels take no three dimensions."""
+        if self.encoding is None:
             return None
         if isinstance(kv_idx, Runs) and self.numbers is None:  # each run is consecutive
-            parts = [self.encoding.bias(q_idx, part, self.device) for part in kv_idx.parts]
-            return torch.cat([part for part in parts if part is not None], dim=-1).unsqueeze(0)
+            parts = [bias for part in kv_idx.parts if (bias := self._bias(q_idx, part)) is not None]
+            return torch.cat(parts, dim=-1) if parts else None
         bias = self.encoding.bias(*self._placed(q_idx, kv_idx), self.device)
-        return bias.unsqueeze(0) if bias is not None and bias.dim() == 3 else bias
+        if bias is not None and bias.dim() == 3:
+            bias = bias.unsqueeze(0)
+        if self.q_positions is None or not isinstance(kv_idx, range):
+            return bias
+        start = q_idx.start - self.keys.idx.stop + self.q_positions.size(1)
+        positions = self.q_positions[:, start : start + length_of(q_idx)]
+        own = self.encoding.position_bias(positions, q_idx, kv_idx)
+        return own if bias is None else bias if own is None else bias + own
 
     def _visible(self, q_idx: range, kv_idx: Columns) -> torch.Tensor | None:
         """visible_keys of a part of the available keys, or of any two ranges where there is no padding."""
-        padding, positions = self.keys.padding, self.positions
+        padding, positions = self.keys.padding, self.kv_positions
         if padding is not None and (isinstance(kv_idx, Runs) or not same(kv_idx, self.keys.idx)):
             start = kv_idx.start - self.keys.idx.start
             part = slice(start, start + kv_idx.stop - kv_idx.start)

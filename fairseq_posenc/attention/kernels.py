@@ -28,7 +28,7 @@ def fused_attention(
     """softmax(q k^T / sqrt(D) + mask) v by PyTorch's fused kernels.
 
     Args:
-        q, k, v: (B, H, Tq, D), (B, H, Tk, D), (B, H, Tk, D); v may have a narrower dtype.
+        q, k, v: (B, H, Tq, E), (B, H, Tk, E), (B, H, Tk, D); v may have a narrower dtype. E may be more than D.
         mask: None, boolean (True: attend) or additive; broadcastable to (B, H, Tq, Tk).
         causal: hide later keys; only without a mask and with Tq = Tk.
         dropout: of the attention weights.
@@ -36,10 +36,13 @@ def fused_attention(
     Returns:
         (B, H, Tq, D), as v.
     """
-    wide = v.to(q.dtype)
+    dim, more = v.size(-1), q.size(-1) - v.size(-1)
+    # Kernels that need no (Tq, Tk) numbers want as many dimensions of each.
+    wide = F.pad(v, (0, more)).to(q.dtype) if more else v.to(q.dtype)
+    options: dict[str, Any] = {"scale": 1 / math.sqrt(dim)} if more else {}
     with keeping_dtype(q, v):
-        x = F.scaled_dot_product_attention(q, k, wide, attn_mask=mask, dropout_p=dropout, is_causal=causal)
-    return x.to(v.dtype)
+        x = F.scaled_dot_product_attention(q, k, wide, attn_mask=mask, dropout_p=dropout, is_causal=causal, **options)
+    return x[..., :dim].to(v.dtype)
 
 
 def fused_attention_with_bias_gradient(
@@ -63,7 +66,7 @@ class _BiasGradient(torch.autograd.Function):
         *given, mask = ctx.saved_tensors
         wide = torch.promote_types(given[0].dtype, torch.float32)
         q, k, v, grad = (x.to(wide) for x in (*given, grad))
-        scale = 1 / math.sqrt(q.size(-1))
+        scale = 1 / math.sqrt(v.size(-1))
         q = q * scale
         weights = torch.softmax((q @ k.transpose(-2, -1)).add_(mask), dim=-1)
         grad_v = weights.transpose(-2, -1) @ grad
@@ -102,11 +105,15 @@ def rebuilt_for_backward(mask: torch.Tensor, build: Callable[[], torch.Tensor | 
 Products = Callable[[torch.Tensor, torch.Tensor], torch.Tensor]
 
 
-def scaled_products(q: torch.Tensor, k: torch.Tensor, scores: Products | None = None) -> torch.Tensor:
-    """q k / sqrt(D), or ``scores(q / sqrt(D), k)``, in fp32 or better."""
-    precision = torch.promote_types(q.dtype, torch.float32)
-    q = q / math.sqrt(q.size(-1))
-    return (q @ k.transpose(-2, -1) if scores is None else scores(q, k)).to(precision)
+def scaled_products(q: torch.Tensor, k: torch.Tensor, head_dim: int, scores: Products | None = None) -> torch.Tensor:
+    """q k / sqrt(head_dim), or ``scores(q / sqrt(head_dim), k)``, in fp32 or better."""
+    precision, scale = torch.promote_types(q.dtype, torch.float32), math.sqrt(head_dim)
+    # What an encoding gives queries and keys in more dimensions may be exact numbers, which rounding would spoil.
+    exact = q.size(-1) > head_dim and q.dtype != precision
+    if not exact:
+        q = q / scale
+    products = (q @ k.transpose(-2, -1) if scores is None else scores(q, k)).to(precision)
+    return products / scale if exact else products
 
 
 def weighted_attention(
@@ -124,7 +131,7 @@ def weighted_attention(
     Tq x Tk.
     """
     with keeping_dtype(q, v):
-        products = scaled_products(q, k, scores)
+        products = scaled_products(q, k, v.size(-1), scores)
     if mask is not None:
         products = products + mask
     weights = torch.softmax(products, dim=-1)

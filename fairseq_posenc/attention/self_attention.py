@@ -103,16 +103,21 @@ class SelfAttention(MultiheadAttention):
         cache = self._get_input_buffer(incremental_state)
         keys = read_cache(cache).extended(length, key_padding_mask, batch, query.device)
         q_idx = range(keys.idx.stop - length, keys.idx.stop)
-        encoding = self.position_encoding
+        encoding, q_positions = self.position_encoding, None
         numbers = self._numbers()
         if encoding is not None:
             placed = q_idx if numbers is None else numbers.columns(q_idx)
             q, k = encoding.rotate(q, k, placed, placed)
-            if encoding.overrides("values"):
+            if encoding.overrides("extend"):
+                # A window of one token keeps no keys, and needs none.
+                last = cache["prev_key"][:, :, -1:] if cache and cache["prev_key"].size(2) else None
+                q, k = encoding.extend(q, k, query.transpose(0, 1), last)
+            if encoding.overrides("values") or encoding.overrides("position_bias"):
                 positions = (
                     self.layers_pass.positions if self.layers_pass else keys.positions(query.device).newest(length)
                 )
                 v = encoding.values(v, positions)
+                q_positions = positions.index if encoding.overrides("position_bias") else None
 
         pattern, added_mask = None, None
         if incremental_state is not None:
@@ -130,7 +135,8 @@ class SelfAttention(MultiheadAttention):
             q = self._scaled(q, pattern, keys)
 
         call = AttentionCall(
-            encoding, pattern, keys, added_mask, dropout, query.device, self.layers_pass, self.recomputed, numbers
+            *(encoding, pattern, keys, added_mask, dropout, query.device),
+            *(self.layers_pass, self.recomputed, numbers, q_positions),
         )
         if self.observer is not None:
             self.observer(call, q, k, q_idx)

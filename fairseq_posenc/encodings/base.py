@@ -27,9 +27,11 @@ ANY = "any"
 HOOKS = {
     "embed": "embeddings",
     "rotate": "queries and keys",
+    "extend": "queries and keys",
     "decay": "queries and keys",
     "scores": "scores",
     "bias": "scores",
+    "position_bias": "scores",
     "mix": "values",
     "values": "values",
 }
@@ -54,19 +56,24 @@ class Stack:
     causal: bool = False
     first_row: int = 0
 
+    @property
+    def head_dim(self) -> int:
+        """D."""
+        return self.model_dim // self.heads
+
 
 class PositionEncoding(nn.Module):
     """A positional encoding: the hooks it uses are overridden, the others do nothing.
 
     Hooks take positions, never lengths: step-by-step decoding, left padding, blocks and windows are then no special
-    case. ``embed`` and ``values`` take Positions, the index of each token in its own sentence. The other hooks take
-    ``q_idx`` and ``kv_idx``, the column indices of queries and keys in the batch: only their differences matter, and
-    these are the same for every sentence. Both are consecutive, so each is a Python ``range``.
+    case. ``embed``, ``values`` and ``position_bias`` take the index of each token in its own sentence. The other hooks
+    take ``q_idx`` and ``kv_idx``, the column indices of queries and keys in the batch: only their differences matter,
+    and these are the same for every sentence. Both are consecutive, so each is a Python ``range``.
 
     Where ``--positions`` or a pattern has it otherwise, both are Positions: numbers (B, T) or (1, T) whose differences
     matter, PADDING at padding. Numbers may be no whole ones, then in fp64, if ``numbers`` is ANY.
 
-    Hooks keep the dtype of what they are given (``bias`` is fp32); numbers that come from positions are computed in
+    Hooks keep the dtype of what they are given (biases are fp32); numbers that come from positions are computed in
     fp32 or better.
 
     Constructor: ``Encoding(stack, **options)``; see options.py for how it declares them. Values that an option does
@@ -154,6 +161,19 @@ class PositionEncoding(nn.Module):
         """
         return q, k
 
+    def extend(
+        self, q: torch.Tensor, k: torch.Tensor, x: torch.Tensor, last: Optional[torch.Tensor]
+    ) -> tuple[torch.Tensor, torch.Tensor]:
+        """Give queries and keys more dimensions, from what their layer reads: (B, H, T, D) twice -> (B, H, T, E) twice.
+
+        Called once for every key, after ``rotate`` and before it is cached. Scores are still divided by sqrt(D).
+
+        Args:
+            x: (B, T, C), what the layer's projections read.
+            last: (B, H, 1, E), the newest of the cached keys; None where there are none.
+        """
+        return q, k
+
     def decay(self, q: torch.Tensor, k: torch.Tensor, q_idx: Idx, kv_idx: Idx) -> tuple[torch.Tensor, torch.Tensor]:
         """Scale queries and all their keys, cached ones too: (B, H, Tq, D), (B, H, Tk, D), indices -> the same shapes.
 
@@ -166,6 +186,15 @@ class PositionEncoding(nn.Module):
         """What is added to the scores after 1/sqrt(D): in fp32, contiguous, or None.
 
         Two ranges -> (H, Tq, Tk); two Positions -> (B, H, Tq, Tk), or (1, H, Tq, Tk) where both are one row.
+        """
+        return None
+
+    def position_bias(self, positions: torch.Tensor, q_idx: range, kv_idx: range) -> Optional[torch.Tensor]:
+        """The same for a bias that depends on where in its text a query is: (B or 1, H, Tq, Tk), or None.
+
+        Args:
+            positions: (B or 1, Tq) int64, the index of each query in its own sentence; may be anything at padding. One
+                row stands for all sentences.
         """
         return None
 

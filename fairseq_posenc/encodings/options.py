@@ -6,6 +6,7 @@ is the flag where it is not ``--ENCODING-ARGUMENT``. Which layers share an insta
 Sharing.
 """
 
+import difflib
 import inspect
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -63,7 +64,9 @@ class Option:
         if isinstance(value, bool) or not isinstance(value, _KINDS[self.type]):
             raise InputError(f"{self.flag} must be of the type {self.type.__name__}, but is {value!r}")
         if self.choices and value not in self.choices:
-            raise InputError(f"{self.flag} must be one of {', '.join(self.choices)}, but is {value}")
+            near = difflib.get_close_matches(str(value), self.choices, n=1, cutoff=0.5)
+            hint = f" (did you mean {near[0]}?)" if near else ""
+            raise InputError(f"{self.flag} must be one of {', '.join(self.choices)}, but is {value}{hint}")
 
 
 def constructor_options(constructor: Callable[..., None], prefix: str) -> dict[str, Option]:

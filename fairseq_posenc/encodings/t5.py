@@ -1,7 +1,7 @@
 """T5's relative bias: a learned number per head for each bucket of distances."""
 
 import math
-from typing import Annotated
+from typing import Annotated, Literal
 
 import torch
 from torch import nn
@@ -39,7 +39,8 @@ class T5(RelativeBias):
     1/sqrt(C).
 
     T5 has no 1/sqrt(D) in its attention. Here, as in every model of this project, the scores keep it, and the bias is
-    added after it.
+    added after it. ``scale="sqrt-dim"`` multiplies the table by sqrt(D), as GPT-NeoX does and so the code of the KERPLE
+    and Sandwich papers, which do not mention it: under Adam the bias then learns sqrt(D) times as fast.
 
     Raises:
         InputError: too few buckets, more than the memory holds, an odd number in the encoder, or a maximal distance
@@ -57,6 +58,10 @@ class T5(RelativeBias):
         stack: Stack,
         buckets: Annotated[int, "number of buckets, both directions together"] = 32,
         max_distance: Annotated[int, "distance from which on all share the last bucket"] = 128,
+        scale: Annotated[
+            Literal["none", "sqrt-dim"],
+            "what multiplies the table: nothing (as in T5), or the root of the head dimension (as in GPT-NeoX)",
+        ] = "none",
     ) -> None:
         super().__init__(stack)
         directions = 1 if stack.causal else 2
@@ -70,6 +75,7 @@ class T5(RelativeBias):
             )
         check_table(f"--t5-buckets {buckets}", buckets, stack.heads)
         self.max_distance = max_distance
+        self.factor = math.sqrt(stack.model_dim / stack.heads) if scale == "sqrt-dim" else 1.0
         self.weight = nn.Parameter(torch.empty(buckets, stack.heads))
         nn.init.xavier_uniform_(self.weight)
 
@@ -78,4 +84,4 @@ class T5(RelativeBias):
         if not self.stack.causal:
             future = self.buckets + bucket_of((-distances).clamp(min=0), self.buckets, self.max_distance)
             past = torch.where(distances < 0, future, past)
-        return self.weight.float()[past].transpose(0, 1)
+        return (self.factor * self.weight.float())[past].transpose(0, 1)

@@ -7,10 +7,20 @@ from typing import Annotated, Literal
 import torch
 
 from fairseq_posenc.encodings.base import ANY, PositionEncoding, Stack
+from fairseq_posenc.encodings.frequencies import (
+    AttentionFactor,
+    BetaFast,
+    BetaSlow,
+    Frequencies,
+    HighFreqFactor,
+    LowFreqFactor,
+    OriginalLength,
+    ScalingFactor,
+)
 from fairseq_posenc.encodings.limits import check_number
 from fairseq_posenc.encodings.positions import Idx, index_of
 from fairseq_posenc.encodings.registry import register_encoding
-from fairseq_posenc.encodings.rotation import BASES, Rotation
+from fairseq_posenc.encodings.rotation import Rotation
 from fairseq_posenc.errors import InputError
 
 #: The least and the greatest gamma and B: beyond them, every pair decays at once, or none ever.
@@ -34,8 +44,12 @@ class XPos(PositionEncoding):
     Ablations (Table 4): ``rotation="off"`` (theta = 0), ``decay="none"`` (zeta = 1, which is RoPE; the paper prints
     "zeta = 0"), ``decay="scalar"`` (zeta = gamma/(1 + gamma) for all dimensions).
 
+    ``scaling`` changes the frequencies of R as in RoPE (see Frequencies), not the decay: with ``linear``, B times the
+    scaling factor stretches that too. Methods that depend on the length of a text are left to RoPE.
+
     Raises:
-        InputError: an odd head dimension, a number out of its range, or more keys at once than factors in fp64 allow.
+        InputError: an odd head dimension, a number out of its range, more keys at once than factors in fp64 allow, or
+            Frequencies refuses the options.
     """
 
     summary = "rotation with a decay by distance for every frequency"
@@ -54,18 +68,43 @@ class XPos(PositionEncoding):
             Literal["dimension", "scalar", "none"],
             "decay by dimension; ablations: one number for all dimensions, or none",
         ] = "dimension",
+        scaling: Annotated[
+            Literal["none", "linear", "ntk", "yarn", "llama3"],
+            "method that changes the frequencies for texts longer than those of training",
+        ] = "none",
+        scaling_factor: ScalingFactor = None,
+        original_length: OriginalLength = None,
+        attention_factor: AttentionFactor = None,
+        beta_fast: BetaFast = None,
+        beta_slow: BetaSlow = None,
+        low_freq_factor: LowFreqFactor = None,
+        high_freq_factor: HighFreqFactor = None,
     ) -> None:
         super().__init__(stack)
         check_number("--xpos-gamma", gamma, *GAMMAS)
         check_number("--xpos-scale-base", scale_base, *SCALE_BASES)
-        check_number("--xpos-base", base, *BASES)
         head_dim = stack.model_dim // stack.heads
         if head_dim % 2:
             raise InputError(
                 f"xpos turns pairs of dimensions, but the head dimension is {head_dim}; choose a number of heads that "
                 "makes it even"
             )
-        self.rotation = Rotation(head_dim, base) if rotation == "on" else None
+        frequencies = Frequencies(
+            head_dim,
+            base,
+            "--xpos",
+            scaling,
+            scaling_factor=scaling_factor,
+            original_length=original_length,
+            attention_factor=attention_factor,
+            beta_fast=beta_fast,
+            beta_slow=beta_slow,
+            low_freq_factor=low_freq_factor,
+            high_freq_factor=high_freq_factor,
+        )
+        if rotation == "off" and scaling != "none":
+            raise InputError(f"--xpos-scaling {scaling} contradicts --xpos-rotation off; leave one of them out")
+        self.rotation = Rotation(frequencies) if rotation == "on" else None
         zeta = (torch.arange(0, head_dim, 2, dtype=torch.float64) / head_dim + gamma) / (1 + gamma)
         if decay == "scalar":
             zeta = torch.full_like(zeta, gamma / (1 + gamma))

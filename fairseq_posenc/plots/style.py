@@ -35,6 +35,10 @@ LINES = {
     "sandwich-smoothed": (BLUE, ":", "d"),
     "kerple-log": (PURPLE, "--", "h"),
     "kerple-power": (PURPLE, ":", "H"),
+    "dynamic-bias": (GREEN, ":", "v"),
+    "fire": (VERMILLION, ":", "^"),
+    "forgetting": (SKY, "--", "s"),
+    "transformer-xl": (SKY, ":", "P"),
     "rope": (VERMILLION, "--", "p"),
     "xpos": (ORANGE, "--", "X"),
 }

@@ -150,6 +150,15 @@ def test_checkpoints_hold_the_encodings_of_every_layer(checkpoint):
         trained(path, 4)
 
 
+def test_checkpoints_older_than_an_option_have_its_default(checkpoint):
+    path, model = checkpoint("transformer_t5_iwslt_de_en", *SMALL)
+    state = torch.load(path, weights_only=False)
+    del state["cfg"]["model"].t5_scale
+    torch.save(state, path)
+    for encoding, side in trained(path):
+        assert encoding.factor == 1 and torch.equal(encoding.weight, getattr(model, side).embed_positions.weight)
+
+
 def test_an_encoding_shared_by_both_sides_is_found(checkpoint):
     path, model = checkpoint("transformer_posnet_embed_iwslt_de_en", *SMALL, "--posnet-max-positions=8")
     for encoding, _ in trained(path):

@@ -36,7 +36,7 @@ def text(length, dtype=torch.float32):
 @pytest.mark.parametrize("causal", [True, False], ids=["causal", "encoder"])
 @pytest.mark.parametrize("name", [name for name in ENCODINGS if name != "posnet-attn"], ids=str)
 def test_slices_keep_nothing_for_pairs_of_tokens(name, causal, dropout, left, monkeypatch):
-    rows = 32
+    rows = 96 if name == "forgetting" else 32  # its queries and keys have more dimensions
     numbers = LENGTH * HEADS * (2 if left or name == "shaw" else 1)
     monkeypatch.setattr(computation, "CPU", Sizes(whole=LENGTH, slice=rows * numbers, keys=1))
     module, x = attention(name, causal, dropout), text(LENGTH)
@@ -85,7 +85,7 @@ def test_gradients_of_slices(name, stack, recomputed, monkeypatch):
     module.recomputed = recomputed
     monkeypatch.setattr(computation, "CPU", Sizes(whole=50, slice=100, keys=200))
     for found, gradient in zip(gradients(module, x, padding, causal), expected):
-        torch.testing.assert_close(found, gradient, atol=1e-6, rtol=1e-6)
+        torch.testing.assert_close(found, gradient, atol=5e-6, rtol=5e-6)
 
 
 @pytest.mark.parametrize("dtype, error", [(torch.float64, 1e-5), (torch.float32, 1e-5), (torch.bfloat16, 0.1)])

@@ -5,7 +5,7 @@ import math
 import pytest
 import torch
 
-from fairseq_posenc.encodings import Stack, encoding_class, encoding_names
+from fairseq_posenc.encodings import Stack, encoding_class, encoding_names, fire
 from fairseq_posenc.errors import InputError
 from tests.support.encodings import t5_bucket
 
@@ -127,6 +127,14 @@ def test_t5_starts_xavier_uniform():
     assert weight.std().item() == pytest.approx(limit / math.sqrt(3), rel=0.1)
 
 
+def test_t5_scale_of_gpt_neox():
+    """GPT-NeoX multiplies its table by the root of the head dimension: by 8 where that is 64, by 6 where it is 36."""
+    for model_dim, factor in ((512, 8), (288, 6)):
+        plain, scaled = build("t5", model_dim=model_dim), build("t5", model_dim=model_dim, scale="sqrt-dim")
+        scaled.load_state_dict(plain.state_dict())
+        torch.testing.assert_close(row(scaled, 200), factor * row(plain, 200))
+
+
 def test_kerple_starts_in_its_range_and_cannot_leave_it():
     torch.manual_seed(3)
     log, power = build("kerple-log", 500, 500), build("kerple-power", 500, 500)
@@ -169,6 +177,79 @@ def test_adaptive_t5_drops_out_after_the_first_hidden_layer_only():
         network.weights[1].zero_()
         network.weights[2].fill_(1.0)
     assert torch.equal(encoding.by_distance(distances), encoding.by_distance(distances))
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float16, torch.bfloat16])
+@pytest.mark.parametrize("model_dim", [512, 640])
+def test_forgetting_without_data_is_alibi(dtype, model_dim):
+    """With weights of 0 all gates are sigmoid(start). Far into a text, and in parts as in step-by-step decoding."""
+    encoding = build("forgetting", model_dim=model_dim, start=1.0).to(dtype)
+    with torch.no_grad():
+        encoding.gates.weight.zero_()
+    x, text = torch.zeros(1, 8, 4096, model_dim // 8, dtype=dtype), torch.zeros(1, 4096, model_dim, dtype=dtype)
+    cut = 1000
+    first_q, first_k = encoding.extend(x[:, :, :cut], x[:, :, :cut], text[:, :cut], None)
+    second_q, second_k = encoding.extend(x[:, :, cut:], x[:, :, cut:], text[:, cut:], first_k[:, :, -1:])
+    q, k = torch.cat([first_q, second_q], dim=2), torch.cat([first_k, second_k], dim=2)
+    assert q.dtype == k.dtype == dtype and q.size(-1) == model_dim // 8 + 8
+    slope = -math.log(torch.sigmoid(torch.tensor(1.0)).item())
+    for i, j in ((0, 0), (999, 998), (1000, 999), (4095, 4095), (4095, 4000), (4095, 0), (2000, 10)):
+        bias = (q[0, 0, i].double() * k[0, 0, j].double()).sum() / math.sqrt(model_dim // 8)
+        assert bias.item() == pytest.approx(-slope * (i - j), rel=1e-6, abs=1e-3)
+
+
+def test_fire_of_the_paper():
+    """psi(i - j) / psi(max(i, L)) with c = 0.1 and L = 512, through a network that gives back what it reads."""
+    encoding = build("fire", hidden=1)
+    with torch.no_grad():
+        for weight in encoding.network.parameters():
+            weight.fill_(1.0 if weight.dim() == 2 else 0.0)
+    queries, keys = range(600, 604), range(604)
+    bias = encoding.position_bias(torch.tensor([[600, 601, 602, 603], [3, 4, 5, 6]]), queries, keys)
+    assert bias.shape == (2, 8, 4, 604)
+    for b, i, j in ((0, 600, 600), (0, 600, 0), (0, 603, 500), (1, 602, 600), (1, 601, 597)):
+        longest = max(512, i - 597 * b)  # the second sentence begins in column 597
+        expected = math.log(0.1 * (i - j) + 1) / math.log(0.1 * longest + 1)
+        assert bias[b, 0, i - 600, j].item() == pytest.approx(expected, abs=1e-6)
+
+
+@pytest.mark.parametrize("causal", [True, False])
+def test_gradients_of_fire_are_those_of_autograd(causal, monkeypatch):
+    """Its backward pass is written by hand, for some pairs at a time."""
+    monkeypatch.setattr(fire, "CPU_PAIRS", 7)
+    torch.manual_seed(3)
+    encoding = build("fire", heads=3, model_dim=12, causal=causal, hidden=5, length=4.0)
+    positions, queries, keys = torch.tensor([[2, 3, 4, 5], [0, 1, 2, 3]]), range(6, 10), range(3, 10)
+    shares = encoding._shares(positions, queries, keys, encoding.c, encoding.length_factor)
+    expected = encoding.network(shares.unsqueeze(-1)).permute(0, 3, 1, 2)
+    found = encoding.position_bias(positions, queries, keys)
+    torch.testing.assert_close(found, expected)
+    gradients = [torch.autograd.grad(bias.sin().sum(), list(encoding.parameters())) for bias in (found, expected)]
+    for ours, theirs in zip(*gradients):
+        assert theirs.abs().sum() > 0
+        torch.testing.assert_close(ours, theirs, atol=1e-5, rtol=1e-4)
+
+
+@pytest.mark.parametrize("causal", [True, False])
+def test_transformer_xl_is_the_formula_of_the_paper(causal):
+    """(q + u) k + (q + v) W R, of queries in the middle of a text, and of one alone."""
+    torch.manual_seed(3)
+    encoding = build("transformer-xl", heads=2, model_dim=16, causal=causal).double()
+    for parameter in encoding.parameters():
+        torch.nn.init.normal_(parameter)
+    x, u, v = torch.randn(9, 2, 8, dtype=torch.float64), encoding.content_query, encoding.position_query
+    heads = x.transpose(0, 1).unsqueeze(0)
+    for queries in (range(9), range(3, 7), range(8, 9), range(1)):
+        keys = range(queries.stop) if causal else range(9)
+        q, k = encoding.rotate(heads[:, :, queries.start : queries.stop], heads[:, :, : len(keys)], queries, keys)
+        scores = encoding.scores(q, k, queries, keys) / math.sqrt(8) + encoding.bias(queries, keys, CPU)
+        for row, i in enumerate(queries):
+            for j in keys:
+                angles = [(i - j) * 10000 ** (-2 * n / 16) for n in range(8)]
+                sinusoids = [f(angle) for f in (math.sin, math.cos) for angle in angles]
+                r = (encoding.project.weight @ torch.tensor(sinusoids, dtype=torch.float64)).view(2, 8)
+                expected = ((x[i] + u) * x[j] + (x[i] + v) * r).sum(-1) / math.sqrt(8)
+                torch.testing.assert_close(scores[0, :, row, j], expected, atol=1e-4, rtol=1e-4)
 
 
 def test_xpos_decay_of_the_paper():
@@ -219,6 +300,11 @@ def test_xpos_of_an_encoder_stays_in_range_of_fp16():
         ("adaptive-t5", {"hidden": 0}, "--adaptive-t5-hidden must be at least 1, but is 0"),
         ("adaptive-t5", {"second_hidden": 0}, "--adaptive-t5-second-hidden must be at least 1"),
         ("adaptive-t5", {"dropout": 1.0}, "--adaptive-t5-dropout must be in [0, 1), but is 1.0"),
+        ("dynamic-bias", {"dim": 0}, "--dynamic-bias-dim must be at least 1, but is 0"),
+        ("dynamic-bias", {"dim": 10**11}, "--dynamic-bias-dim 100000000000 needs "),
+        ("fire", {"hidden": 0}, "--fire-hidden must be at least 1, but is 0"),
+        ("fire", {"length": 0.0}, "--fire-length must be between 0.001 and 1e+09, but is 0"),
+        ("forgetting", {"start": 50.0}, "--forgetting-start must be between -20 and 20, but is 50"),
         ("sandwich", {"dim": 7}, "--sandwich-dim must be even and at least 2, but is 7"),
         ("posnet-attn", {"max_positions": 0}, "--posnet-attn-max-positions must be at least 1, but is 0"),
         ("posnet-attn", {"dropout": -0.1}, "--posnet-attn-dropout must be in [0, 1), but is -0.1"),

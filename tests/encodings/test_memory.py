@@ -35,7 +35,9 @@ def test_shaw_has_no_vector_for_a_pair_of_tokens(causal):
     assert largest.numbers == length * length
 
 
-@pytest.mark.parametrize("name", ["t5", "adaptive-t5", "alibi", "sandwich", "kerple-log", "kerple-power"])
+@pytest.mark.parametrize(
+    "name", ["t5", "adaptive-t5", "alibi", "sandwich", "kerple-log", "kerple-power", "dynamic-bias"]
+)
 def test_a_bias_is_computed_by_distance(name):
     """What an encoding computes itself has a row a distance; only the spreading makes L x L numbers."""
     length = 300

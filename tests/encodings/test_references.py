@@ -1,5 +1,7 @@
 """Every hook of every encoding against its naive reference, forward and backward."""
 
+import math
+
 import pytest
 import torch
 
@@ -15,8 +17,10 @@ REFERENCES = {
     "embed": "embed",
     "rotate": "score",
     "decay": "score",
+    "extend": "content_bias",
     "scores": "score",
     "bias": "bias",
+    "position_bias": "position_bias",
     "mix": "mix",
     "values": "values",
 }
@@ -34,13 +38,19 @@ def build(name, causal=True, options=None, first_row=2):
 
 
 def attend(encoding, x, q_idx, kv_idx):
-    """Attention over the last queries of x (B, H, Tk, D) by the hooks, as (scores before softmax, outputs)."""
+    """Attention over the last queries of x (B, H, Tk, D) by the hooks, as (scores before softmax, outputs).
+
+    The layer reads the heads side by side, from a text that begins in column 0.
+    """
     q, k = encoding.rotate(x[:, :, -len(q_idx) :], x, q_idx, kv_idx)
+    if encoding.overrides("extend"):
+        q, k = encoding.extend(x, x, x.transpose(1, 2).flatten(2), None)
+        q = q[:, :, -len(q_idx) :]
     q, k = encoding.decay(q, k, q_idx, kv_idx)
     scores = encoding.scores(q, k, q_idx, kv_idx)
-    bias = encoding.bias(q_idx, kv_idx, CPU)
-    if bias is not None:
-        scores = scores + bias
+    biases = encoding.bias(q_idx, kv_idx, CPU), encoding.position_bias(torch.tensor([[*q_idx]]), q_idx, kv_idx)
+    for bias in biases:
+        scores = scores if bias is None else scores + bias
     if encoding.stack.causal:
         hidden = torch.tensor([[j > i for j in kv_idx] for i in q_idx])
         scores = scores.masked_fill(hidden, float("-inf"))
@@ -60,6 +70,8 @@ def test_every_encoding_has_a_row():
 def test_a_reference_for_every_hook(name):
     encoding = encoding_class(name)
     wanted = {reference for hook, reference in REFERENCES.items() if encoding.overrides(hook)}
+    if encoding.overrides("extend"):  # the other hooks make use of what that gave
+        wanted -= {"score"}
     assert wanted == {field for field in REFERENCES.values() if getattr(CASES[name], field)}
 
 
@@ -108,6 +120,12 @@ def test_attention_hooks_equal_references(name, options, causal):
                     score = case.score(encoding, q, k, i, j) if case.score else (q * k).sum(-1)
                     if case.bias:
                         score = score + torch.tensor(case.bias(encoding, i - j), dtype=torch.float64)
+                    if case.position_bias:
+                        score = score + torch.tensor(case.position_bias(encoding, i, i - j), dtype=torch.float64)
+                    if case.content_bias:
+                        read = x[b].transpose(0, 1).flatten(1)
+                        added = torch.tensor(case.content_bias(encoding, read, i - 20, column), dtype=torch.float64)
+                        score = score + math.sqrt(HEAD_DIM) * added
                     torch.testing.assert_close(scores[b, :, row, column], score, atol=1e-5, rtol=1e-5)
                     value = case.values(encoding, k, column) if case.values else k
                     value = case.mix(encoding, value, i, j) if case.mix else value
@@ -174,6 +192,9 @@ def test_numbers_from_positions_survive_low_precision(name, dtype):
         assert torch.equal(low.embed(zeros.to(dtype), columns.unsqueeze(0)), expected)
     if encoding.overrides("bias"):
         assert torch.equal(low.bias(longest, longest, CPU), encoding.bias(longest, longest, CPU))
+    if encoding.overrides("position_bias"):
+        given, expected = (e.position_bias(torch.tensor([[*longest]]), longest, longest) for e in (low, encoding))
+        assert torch.equal(given, expected)
     ones = torch.ones(1, HEADS, 60, HEAD_DIM)
     for hook in ("rotate", "decay"):
         expected = getattr(encoding, hook)(ones, ones, longest, longest)

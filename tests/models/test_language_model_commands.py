@@ -72,12 +72,20 @@ def loss_of_pieces(checkpoint, text, length, **overrides):
 
 
 def test_longer_samples_than_in_training(xpos, text):
-    """No override is needed, where the encoding has no limit; one chooses the attention pattern."""
+    """No override is needed, where the encoding has no limit; some choose the attention pattern and frequencies."""
     full = loss_of(evaluate(text, xpos, "--tokens-per-sample", 64))
     assert full == pytest.approx(loss_of_pieces(xpos, text, 64), abs=2e-4)
     overrides = ["--model-overrides", "{'attention_pattern': 'blockwise:2'}"]
     blockwise = loss_of(evaluate(text, xpos, "--tokens-per-sample", 64, *overrides))
     assert blockwise == pytest.approx(loss_of_pieces(xpos, text, 64, attention_pattern="blockwise:2"), abs=2e-4)
+    yarn = {
+        "xpos_scaling": "yarn",
+        "xpos_scaling_factor": 4.0,
+        "xpos_original_length": 16,
+        "xpos_attention_factor": 9.0,
+    }
+    scaled = loss_of(evaluate(text, xpos, "--tokens-per-sample", 64, "--model-overrides", repr(yarn)))
+    assert scaled == pytest.approx(loss_of_pieces(xpos, text, 64, **yarn), abs=2e-4) and abs(scaled - full) > 1e-3
     assert abs(blockwise - full) > 1e-3
     longer = {"positions": "scale:4", "attention_pattern": "sinks:2,window:24", "attention_scale": "log-n:16"}
     found = loss_of(evaluate(text, xpos, "--tokens-per-sample", 64, "--model-overrides", repr(longer)))

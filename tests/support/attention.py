@@ -77,10 +77,11 @@ def dense(module, x, pattern, padding=None):
         out = weights @ v
     else:
         q, k = encoding.rotate(q, k, columns, columns)
+        q, k = encoding.extend(q, k, x.transpose(0, 1), None)
         v = encoding.values(v, positions)
         q, k = encoding.decay(q, k, columns, columns)
         scores = encoding.scores(q, k, columns, columns) / math.sqrt(HEAD_DIM)
-        bias = encoding.bias(columns, columns, x.device)
-        scores = scores if bias is None else scores + bias
+        for bias in (encoding.bias(columns, columns, x.device), encoding.position_bias(positions, columns, columns)):
+            scores = scores if bias is None else scores + bias
         out = encoding.mix(scores.masked_fill(hidden, -math.inf).softmax(-1), v, columns, columns)
     return module.out_proj(out.permute(2, 0, 1, 3).reshape(length, batch, DIM))

@@ -9,11 +9,15 @@ from tests.support.encodings import CASES
 
 def naive_scores(loaded, inputs, visible):
     """{(layer, query, key): (H,)} of the visible pairs of inputs (1, T), one at a time, in float64."""
-    found, taken = {}, []
+    found, taken, read = {}, [], []
     hooks = [
         projection.register_forward_hook(lambda module, args, output: taken.append(output.double()))
         for attention in loaded.attentions()
         for projection in (attention.q_proj, attention.k_proj)
+    ]
+    hooks += [
+        attention.q_proj.register_forward_hook(lambda module, args, output: read.append(args[0][:, 0].double()))
+        for attention in loaded.attentions()
     ]
     loaded.model(inputs)
     for hook in hooks:
@@ -32,6 +36,11 @@ def naive_scores(loaded, inputs, visible):
                     score = score / math.sqrt(attention.head_dim)
                     if case.bias is not None:
                         score = score + torch.as_tensor(case.bias(encoding, i - j), dtype=torch.float64)
+                    if case.position_bias is not None:
+                        score = score + torch.as_tensor(case.position_bias(encoding, i, i - j), dtype=torch.float64)
+                    if case.content_bias is not None:
+                        added = case.content_bias(encoding, read[layer], i, j)
+                        score = score + torch.as_tensor(added, dtype=torch.float64)
                     found[layer, i, j] = score
     return found
 

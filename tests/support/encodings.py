@@ -31,6 +31,9 @@ class Case:
         options: constructor arguments that keep it small.
         embed: naive ``(encoding, x (T, C), positions (list of int)) -> (T, C)``, for encodings that embed.
         bias: naive ``(encoding, distance = query column - key column) -> list of a number a head``.
+        position_bias: naive ``(encoding, position of the query in its text, distance) -> list of a number a head``.
+        content_bias: naive ``(encoding, x (T, C), row of the query, row of the key) -> list of a number a head``, from
+            what the layer reads.
         score: naive ``(encoding, q (H, D), k (H, D), q_column, k_column) -> (H,)``, before the bias and 1/sqrt(D).
         values: naive ``(encoding, v (H, D), position) -> (H, D)``.
         mix: naive ``(encoding, v (H, D), q_column, k_column) -> (H, D)``, the value as a query sees it.
@@ -42,6 +45,8 @@ class Case:
     options: dict = field(default_factory=dict)
     embed: Optional[Callable] = None
     bias: Optional[Callable] = None
+    position_bias: Optional[Callable] = None
+    content_bias: Optional[Callable] = None
     score: Optional[Callable] = None
     values: Optional[Callable] = None
     mix: Optional[Callable] = None
@@ -147,11 +152,15 @@ def t5_bucket(steps, buckets, max_distance):
 
 
 def t5(encoding, distance):
-    buckets, max_distance = encoding.test_options["buckets"], encoding.test_options["max_distance"]
+    options = encoding.test_options
+    buckets, max_distance = options["buckets"], options["max_distance"]
     if encoding.stack.causal:
-        return encoding.weight[t5_bucket(distance, buckets, max_distance)].tolist()
-    row = t5_bucket(abs(distance), buckets // 2, max_distance) + (buckets // 2 if distance < 0 else 0)
-    return encoding.weight[row].tolist()
+        row = t5_bucket(distance, buckets, max_distance)
+    else:
+        row = t5_bucket(abs(distance), buckets // 2, max_distance) + (buckets // 2 if distance < 0 else 0)
+    head_dim = encoding.stack.model_dim / encoding.stack.heads
+    factor = math.sqrt(head_dim) if options.get("scale") == "sqrt-dim" else 1
+    return [factor * number for number in encoding.weight[row].tolist()]
 
 
 def adaptive_t5(encoding, distance):
@@ -194,18 +203,67 @@ def pairwise(q, k, angles, decays):
     return torch.tensor(total, dtype=torch.float64)
 
 
+def yarn_share(i, dim, base, options):
+    """How far the i-th frequency is divided by s: the ramp between two whole numbers of the authors' code."""
+
+    def pair_of(turns):
+        return dim * math.log(options["original_length"] / (turns * 2 * math.pi)) / (2 * math.log(base))
+
+    low = max(math.floor(pair_of(options.get("beta_fast", 32))), 0)
+    high = min(math.ceil(pair_of(options.get("beta_slow", 1))), dim - 1)
+    return min(max((i - low) / (high - low), 0), 1)
+
+
+def frequency(i, dim, base, options):
+    """By what a step of one position turns the i-th pair of dimensions."""
+    method, s = options.get("scaling", "none"), options.get("scaling_factor", 1)
+    if method == "ntk":
+        base = base * s ** (dim / (dim - 2))
+    angle = base ** (-2 * i / dim)
+    wavelength = 2 * math.pi / angle
+    if i >= options.get("keep", 1) * dim / 2 or wavelength > options.get("max_wavelength", math.inf):
+        return 0
+    if method == "linear":
+        return angle / s
+    if method == "yarn":
+        share = yarn_share(i, dim, base, options)
+        return angle / s * share + angle * (1 - share)
+    if method == "llama3":
+        low, high = options.get("low_freq_factor", 1), options.get("high_freq_factor", 4)
+        if wavelength > options["original_length"] / low:
+            return angle / s
+        if wavelength < options["original_length"] / high:
+            return angle
+        t = (options["original_length"] / wavelength - low) / (high - low)
+        return (1 - t) * angle / s + t * angle
+    if method == "longrope":  # in texts that are not longer than those of training
+        return angle / float(options["short_factor"].split(",")[i])
+    return angle
+
+
+def attention_factor(options):
+    """What queries and keys are multiplied by."""
+    s = options.get("scaling_factor", 1)
+    usual = {
+        "yarn": lambda: 0.1 * math.log(s) + 1,
+        "longrope": lambda: math.sqrt(1 + math.log(s) / math.log(options["original_length"])),
+    }
+    return options.get("attention_factor") or usual.get(options.get("scaling"), lambda: 1)()
+
+
 def rope(encoding, q, k, q_column, k_column):
-    dim = int(encoding.test_options.get("fraction", 1) * q.size(1))
-    base = encoding.test_options.get("base", 10000)
-    angles = [(q_column - k_column) * base ** (-2 * i / dim) for i in range(dim // 2)]
-    angles += [0] * ((q.size(1) - dim) // 2)
-    return pairwise(q, k, angles, [1] * len(angles))
+    options = encoding.test_options
+    dim = int(options.get("fraction", 1) * q.size(1))
+    base = options.get("base", 10000)
+    angles = [(q_column - k_column) * frequency(i, dim, base, options) for i in range(dim // 2)]
+    still = (q.size(1) - dim) // 2
+    return pairwise(q, k, angles + still * [0], [attention_factor(options) ** 2] * len(angles) + [1] * still)
 
 
 def xpos(encoding, q, k, q_column, k_column):
     options, pairs = encoding.test_options, q.size(1) // 2
     gamma, distance = options.get("gamma", 0.4), q_column - k_column
-    angles = [distance * options.get("base", 10000) ** (-i / pairs) for i in range(pairs)]
+    angles = [distance * frequency(i, 2 * pairs, options.get("base", 10000), options) for i in range(pairs)]
     if options.get("rotation") == "off":
         angles = [0] * pairs
     zeta = [(i / pairs + gamma) / (1 + gamma) for i in range(pairs)]
@@ -213,8 +271,69 @@ def xpos(encoding, q, k, q_column, k_column):
         zeta = [gamma / (1 + gamma)] * pairs
     if options.get("decay") == "none":
         zeta = [1] * pairs
-    return pairwise(q, k, angles, [z ** (abs(distance) / options.get("scale_base", 512)) for z in zeta])
+    factor = attention_factor(options) ** 2
+    return pairwise(q, k, angles, [factor * z ** (abs(distance) / options.get("scale_base", 512)) for z in zeta])
 
+
+def network(x, layers, activation):
+    """The outputs (a list) of linear layers with an activation between them, one number at a time."""
+    hidden = x
+    for depth, layer in enumerate(layers):
+        last = depth == len(layers) - 1
+        weight, bias = layer.weight.tolist(), len(layer.weight) * [0] if last else layer.bias.tolist()
+        hidden = [sum(w * h for w, h in zip(row, hidden)) + b for row, b in zip(weight, bias)]
+        if not last:
+            hidden = [activation(h) for h in hidden]
+    return hidden
+
+
+def dynamic_bias(encoding, distance):
+    if encoding.test_options.get("spacing") == "log":
+        distance = math.copysign(math.log(abs(distance) + 1), distance)
+    return network([distance], encoding.network.layers, lambda x: x / (1 + math.exp(-x)))
+
+
+def fire(encoding, position, distance):
+    c, longest = abs(encoding.c.item()), abs(encoding.test_options["length"] * encoding.length_factor.item())
+    larger = max(position, position - distance, longest)
+    share = math.copysign(math.log(c * abs(distance) + 1), distance) / math.log(c * larger + 1)
+    return network([share], encoding.network.layers, lambda x: max(x, 0))
+
+
+def forgetting(encoding, x, q_row, k_row):
+    heads, numbers = encoding.stack.heads, []
+    weight, bias = encoding.gates.weight.detach().double(), encoding.gates.bias.detach().double()
+    between = range(k_row + 1, q_row + 1) if k_row <= q_row else range(q_row, k_row)
+    for head in range(heads):
+        gate = head if k_row <= q_row else heads + head  # the second half is for keys ahead
+        opened = [1 / (1 + math.exp(-float(x[row] @ weight[gate] + bias[gate]))) for row in between]
+        numbers.append(sum(math.log(f) for f in opened))
+    return numbers
+
+
+def key_of_distance(encoding, distance):
+    """W R(distance), (H, D): sines, then cosines, of the distance times 10000^(-2i/C)."""
+    dim = encoding.stack.model_dim
+    angles = [distance * 10000 ** (-2 * i / dim) for i in range(dim // 2)]
+    sinusoids = [f(angle) for f in (math.sin, math.cos) for angle in angles]
+    key = encoding.project.weight.detach().double() @ torch.tensor(sinusoids, dtype=torch.float64)
+    return key.view(encoding.stack.heads, -1)
+
+
+def transformer_xl(encoding, q, k, q_column, k_column):
+    """(q + u) (k + W R); q + u is a query here."""
+    return ((q + encoding.content_query) * (k + key_of_distance(encoding, q_column - k_column))).sum(-1)
+
+
+def transformer_xl_bias(encoding, distance):
+    """(v - u) W R."""
+    query = encoding.position_query - encoding.content_query
+    return ((query * key_of_distance(encoding, distance)).sum(-1) / math.sqrt(encoding.stack.head_dim)).tolist()
+
+
+YARN = {"scaling": "yarn", "scaling_factor": 4.0, "original_length": 40, "beta_fast": 5.0, "beta_slow": 2.0}
+LLAMA3 = {"scaling": "llama3", "scaling_factor": 8.0, "original_length": 20, "high_freq_factor": 3.0}
+LONGROPE = {"scaling": "longrope", "scaling_factor": 4.0, "short_factor": "1,1.5", "long_factor": "2,3"}
 
 CASES = {
     "none": Case(informs=False),
@@ -227,7 +346,7 @@ CASES = {
         variants=({"heads": "separate"},),
     ),
     "shaw": Case(options={"clip": 3}, score=shaw, mix=shaw_mix),
-    "t5": Case(options={"buckets": 8, "max_distance": 16}, bias=t5),
+    "t5": Case(options={"buckets": 8, "max_distance": 16}, bias=t5, variants=({"scale": "sqrt-dim"},)),
     "adaptive-t5": Case(
         options={"hidden": 3, "second_hidden": 2},
         bias=adaptive_t5,
@@ -245,7 +364,25 @@ CASES = {
     "sandwich-smoothed": Case(bias=sandwich_smoothed, variants=({"fit": "recent"},)),
     "kerple-log": Case(bias=kerple_log),
     "kerple-power": Case(bias=kerple_power),
-    "rope": Case(score=rope, variants=({"base": 100.0}, {"fraction": 0.5})),
+    "dynamic-bias": Case(options={"dim": 3}, bias=dynamic_bias, variants=({"spacing": "log"},)),
+    "fire": Case(options={"hidden": 4, "length": 3.0}, position_bias=fire, variants=({"length": 24.0},)),
+    "forgetting": Case(content_bias=forgetting, variants=({"start": 3.0},)),
+    "transformer-xl": Case(score=transformer_xl, bias=transformer_xl_bias),
+    "rope": Case(
+        score=rope,
+        variants=(
+            {"base": 100.0},
+            {"fraction": 0.5},
+            {"keep": 0.5},
+            {"base": 8.0, "max_wavelength": 10.0},
+            {"scaling": "linear", "scaling_factor": 2.0, "keep": 0.5},
+            {"scaling": "ntk", "scaling_factor": 4.0},
+            {"base": 8.0, **YARN},
+            {"base": 8.0, **YARN, "attention_factor": 1.5},
+            {"base": 3.0, **LLAMA3},
+            {**LONGROPE, "original_length": 40},
+        ),
+    ),
     "xpos": Case(
         options={"scale_base": 4.0},
         score=xpos,
@@ -254,6 +391,7 @@ CASES = {
             {"rotation": "off"},
             {"decay": "none"},
             {"decay": "scalar", "scale_base": 100.0},
+            {"base": 8.0, **YARN},
         ),
     ),
 }
