@@ -25,7 +25,7 @@ from fairseq_posenc.attention.keys import Keys
 from fairseq_posenc.attention.masks import additive, visible_keys
 from fairseq_posenc.attention.patterns import Pattern
 from fairseq_posenc.attention.runs import Columns, Runs, column_tensor, count_of
-from fairseq_posenc.encodings.base import PositionEncoding
+from fairseq_posenc.encodings.base import CONSECUTIVE, PositionEncoding
 from fairseq_posenc.encodings.positions import Idx, Positions, is_eager, length_of, same
 
 if TYPE_CHECKING:
@@ -305,8 +305,16 @@ class AttentionCall:
         """The encoding's products of queries and keys; None where they are plain ones."""
         if self.encoding is None or self.plain:
             return None
+        if isinstance(kv_idx, Runs) and self.encoding.numbers == CONSECUTIVE:
+            return partial(self._scores_of_runs, q_idx=q_idx, kv_idx=kv_idx)
         queries, keys = self._placed(q_idx, kv_idx)
         return partial(self.encoding.scores, q_idx=queries, kv_idx=keys)
+
+    def _scores_of_runs(self, q: torch.Tensor, k: torch.Tensor, q_idx: range, kv_idx: Runs) -> torch.Tensor:
+        """The encoding's products with the keys of both runs, each of which is consecutive."""
+        assert self.encoding is not None
+        runs = zip((k[:, :, : kv_idx.sinks], k[:, :, kv_idx.sinks :]), kv_idx.parts)
+        return torch.cat([self.encoding.scores(q, part, q_idx, columns) for part, columns in runs], dim=-1)
 
     def _placed(self, q_idx: range, kv_idx: Columns) -> tuple[Idx, Idx]:
         """What the encoding's hooks are given for these columns."""

@@ -7,10 +7,10 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
-from fairseq_posenc.encodings.base import PositionEncoding, Stack
+from fairseq_posenc.encodings.base import ANY, PositionEncoding, Stack
 from fairseq_posenc.encodings.limits import check_number
 from fairseq_posenc.encodings.options import LAYER
-from fairseq_posenc.encodings.positions import Idx
+from fairseq_posenc.encodings.positions import Idx, index_of
 from fairseq_posenc.encodings.registry import register_encoding
 
 #: Where the bias of gates may start: beyond, they forget all, or nothing.
@@ -40,6 +40,7 @@ class Forgetting(PositionEncoding):
     summary = "decay by gates that depend on the tokens in between"
     source = "Lin et al. 2025 (ICLR, FoX)"
     translation_invariant = True
+    numbers = ANY
 
     def __init__(
         self, stack: Stack, start: Annotated[float, "where b starts: larger values forget less"] = 0.0
@@ -78,13 +79,12 @@ class Forgetting(PositionEncoding):
     def scores(self, q: torch.Tensor, k: torch.Tensor, q_idx: Idx, kv_idx: Idx) -> torch.Tensor:
         if self.stack.causal:
             return super().scores(q, k, q_idx, kv_idx)
-        assert isinstance(q_idx, range) and isinstance(kv_idx, range)  # CONSECUTIVE
         dim = self.stack.head_dim
         parts = ((x[..., :dim], x[..., dim : dim + WIDTH], x[..., dim + WIDTH :]) for x in (q, k))
         products, past, ahead = (of_q @ of_k.transpose(-2, -1) for of_q, of_k in zip(*parts))
-        q_positions = torch.arange(q_idx.start, q_idx.stop, device=q.device).unsqueeze(1)
-        k_positions = torch.arange(kv_idx.start, kv_idx.stop, device=q.device)
-        return products + torch.where(k_positions <= q_positions, past, ahead)
+        q_positions, k_positions = (index_of(idx, q.device) for idx in (q_idx, kv_idx))
+        earlier = (k_positions.unsqueeze(1) <= q_positions.unsqueeze(2)).unsqueeze(1)
+        return products + torch.where(earlier, past, ahead)
 
     def _log_gates(self, x: torch.Tensor) -> torch.Tensor:
         """x (B, T, C) -> ln f (B, 1 or 2, H, T), in fp32 or better; the second row is for keys ahead."""

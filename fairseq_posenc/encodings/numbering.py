@@ -70,6 +70,9 @@ class Index(Numbering):
     form = "index"
     help = "0, 1, 2, .."
 
+    def check(self, encoding: PositionEncoding) -> None:
+        """Every encoding takes them."""
+
     def acts(self, encoding: PositionEncoding, training: bool) -> bool:
         return False
 

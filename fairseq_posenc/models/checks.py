@@ -55,8 +55,8 @@ def check_stock_flags(args: Namespace, sides: Sequence[str]) -> None:
 
 
 def check_sinks(pattern: Pattern, encoding: type[PositionEncoding]) -> None:
-    """Sinks and a window are no consecutive keys; only a bias is computed for each run of them."""
-    compares = any(encoding.overrides(hook) for hook in ("decay", "scores", "mix"))
+    """Sinks and a window are no consecutive keys; only biases and scores are computed for each run of them."""
+    compares = encoding.overrides("decay") or encoding.overrides("mix")
     if pattern.sinks and compares and encoding.numbers == CONSECUTIVE:
         raise InputError(
             f"--attention-pattern {pattern}: {encoding.name} compares consecutive keys alone; use window:W, or another "

@@ -19,11 +19,13 @@ TAKING = {
     kind: [name for name in encoding_names() if encoding_class(name).numbers in kinds]
     for kind, kinds in (("whole", (WHOLE, ANY)), ("any", (ANY,)))
 }
+#: Methods of --rope-scaling that go by the length of a text.
+BY_LENGTH = ("dynamic-ntk", "longrope")
 CHOICES = [
     (name, options, kind)
     for kind in ("whole", "fractions")
     for name, options in VARIANTS
-    if name in TAKING["whole" if kind == "whole" else "any"]
+    if name in TAKING["whole" if kind == "whole" else "any"] and options.get("scaling") not in BY_LENGTH
 ]
 
 
@@ -234,3 +236,9 @@ def test_limits_of_tables():
         numbering("random:65").check(encoding)
     assert numbering("shift:60").longest(64) == 5 and numbering("shift:60").longest(None) is None
     assert numbering("random:60").longest(64) == numbering("random:60").longest(None) == 60
+
+
+def test_frequencies_that_go_by_the_length_of_a_text_need_consecutive_positions():
+    options = {"scaling": "dynamic-ntk", "scaling_factor": 2.0, "original_length": 40}
+    with pytest.raises(InputError, match="--positions scale:2: rope has nothing but for consecutive positions"):
+        numbering("scale:2").check(build("rope", options=options))
