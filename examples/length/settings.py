@@ -7,7 +7,6 @@ from examples.common.engine import ROOT
 from examples.common.translation import Small
 from examples.common.variables import RecipeSettings
 from examples.length.tasks.task import Task
-from fairseq_posenc.errors import InputError
 
 HERE = ROOT / "examples" / "length"
 ENCODER_DECODER, DECODER_ONLY = FORMS = ("encoder-decoder", "decoder-only")
@@ -113,6 +112,4 @@ class Settings(RecipeSettings):
 
     def binary(self, task, form):
         """The folder of a task's binary data."""
-        if form not in FORMS:
-            raise InputError(f"form {form} is not one of {', '.join(FORMS)}")
         return self.task(task) / form / "binary"

@@ -8,7 +8,8 @@ COLUMNS = TASK_COLUMNS
 REQUIRED = ("owner", "task", "name", "band", "exact")
 #: The bands that are drawn; the others are parts of "unseen".
 BANDS = ("seen", "unseen", "further")
-CELL, LABELS = 0.42, 1.1  # inches
+#: Sizes in inches; LOWEST leaves room for the title of the colours.
+CELL, MARGIN, LABELS, LOWEST = 0.42, 0.3, 1.1, 2.0
 
 
 def rows(record):
@@ -31,14 +32,15 @@ def draw(results):
     drawn = {label: parts_of(rows) for label, rows in results.items()}
     everything = [row for rows in results.values() for row in rows]
     tasks, names = (list(groups(everything, column)) for column in ("task", "name"))
-    width, height = CELL * len(tasks) + LABELS, CELL * 0.55 * len(names) + LABELS
-    figure, axes = panels(len(results), max(map(len, drawn.values())), width, height, legend=0.8)
+    width, height = CELL * len(tasks) + MARGIN, max(CELL * 0.55 * len(names) + LABELS, LOWEST)
+    columns = max(map(len, drawn.values()))
+    figure, axes = panels(len(results), columns, width, height, legend=LABELS + 0.8, sharex=True, sharey=True)
     image = None
     for line, (label, parts) in zip(axes, drawn.items()):
         for panel in line[len(parts) :]:
             panel.set_axis_off()
         for panel, (title, rows) in zip(line, parts.items()):
-            image = heat_map(panel, rows)
+            image = heat_map(panel, rows, tasks, names)
             panel.set_title(title, loc="center")
         if len(results) > 1:
             name_result(line[0], label, pad=14)
@@ -46,9 +48,8 @@ def draw(results):
     return figure
 
 
-def heat_map(panel, rows):
-    """Draw the numbers of one band, with their values; a task without a number stays white. Returns the image."""
-    tasks, names = (list(groups(rows, column)) for column in ("task", "name"))
+def heat_map(panel, rows, tasks, names):
+    """Draw the numbers of one band, with their values; a cell without a number stays white. Returns the image."""
     values = {(row["name"], row["task"]): row["exact"] for row in rows}
     table = [[values.get((name, task), float("nan")) for task in tasks] for name in names]
     image = panel.imshow(table, cmap="viridis", vmin=0, vmax=100, aspect="auto")

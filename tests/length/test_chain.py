@@ -3,6 +3,7 @@
 import importlib
 import json
 import subprocess
+from pathlib import Path
 
 import pytest
 
@@ -25,6 +26,8 @@ def execute(words, monkeypatch):
     elif words[0].startswith("fairseq-"):
         end = words.index(">") if ">" in words else len(words)
         printed = output(BIN / words[0], *words[1:end])
+        if "--save-dir" in words:  # the script writes the command of each system next to its checkpoints
+            Path(words[words.index("--save-dir") + 1]).with_name("command").write_text(" ".join(words))
         for file in words[end + 1 :]:
             with open(file, "w") as log:
                 log.write(printed)

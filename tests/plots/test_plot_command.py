@@ -351,9 +351,11 @@ def test_heat_maps_have_a_panel_a_band_and_the_papers_last(results):
     figure = draw("length-tasks")
     maps = [panel for panel in figure.axes if panel.get_title()]
     assert [panel.get_title() for panel in maps] == ["seen", "unseen", "unseen, Somebody et al."]
-    _, unseen, theirs = maps
-    assert [label.get_text() for label in unseen.get_xticklabels()] == ["copy", "first"]
-    assert [label.get_text() for label in unseen.get_yticklabels()] == ["rope", "none"]
+    seen, unseen, theirs = maps
+    # All maps have the same lines and columns.
+    assert [label.get_text() for label in seen.get_xticklabels()] == ["copy", "first"]
+    assert [label.get_text() for label in seen.get_yticklabels()] == ["rope", "none"]
+    assert {panel.get_images()[0].get_array().shape for panel in maps} == {(2, 2)}
     (image,) = unseen.get_images()
     values = image.get_array()
     assert values[0].tolist() == [50.0, 0.0] and values[1].tolist()[0] == 25.0 and values.mask.sum() == 1
