@@ -10,6 +10,7 @@ from examples.common.variables import read_table
 from examples.length import table_text
 from examples.length.accuracy import MEASURES, by_length, means, system_scores
 from examples.length.settings import DECODER_ONLY, FORMS
+from fairseq_posenc.errors import InputError
 from fairseq_posenc.results import new_result, read_result
 from fairseq_posenc.tables import mean_and_deviation
 
@@ -56,8 +57,14 @@ def of_system(name, task, args, bands):
     return summary, curve, runs
 
 
+def answers_of(name, task, args):
+    """The files with the answers of one system to the examples of a task, of all seeds."""
+    folder = args.home / task / args.form / name
+    return [folder / f"seed{seed}" / f"{kind}.log" for seed in args.seeds for kind in ("free", "oracle")]
+
+
 def collect(args):
-    """The record of the table."""
+    """The record of the table; systems that have not been run on a task are missing there."""
     rows = [row for row in read_table(args.rows) if args.only is None or row["name"] in args.only]
     tasks, summary, curves, trainings = [], [], [], []
     for task in args.tasks:
@@ -66,6 +73,9 @@ def collect(args):
         tasks.append({key: counts[key] for key in ("task", "length_of", "trained", "examples", "bands")})
         bands = [band for band in counts["bands"] if band["examples"]]
         for row in rows:
+            if not all(path.is_file() for path in answers_of(row["name"], task, args)):
+                print(f"{row['name']} on {task} is left out: it has not been run with all seeds")
+                continue
             found = of_system(row["name"], task, args, bands)
             summary += found[0]
             curves.append(found[1])
@@ -73,6 +83,8 @@ def collect(args):
             trainings += [
                 {**run, "command": run["command"] if not place else None} for place, run in enumerate(found[2])
             ]
+    if not summary:
+        raise InputError(f"no system has been run on {', '.join(args.tasks)}; run reproduce.sh first")
     paper = read_table(args.paper) if args.paper else []
     record = {
         "table": args.output.name,

@@ -43,6 +43,7 @@ def home(tmp_path_factory):
             write_system(home, "copy", form, "rope", seed, told)
             write_system(home, "copy", form, "none", seed, fronts)
     (home / "rows.tsv").write_text(ROWS)
+    (home / "more.tsv").write_text(ROWS + "alibi\talibi\t-\n")
     (home / "paper.tsv").write_text(PAPER)
     return home
 
@@ -86,6 +87,14 @@ def test_numbers_of_others_stand_below_ours_with_their_name(home):
     assert "the numbers of Somebody et al." in table_text.as_plain(record)
     theirs = [row for row in read_tsv(home / f"{ENCODER_DECODER}.tsv") if row["owner"] == "Somebody et al."]
     assert [(row["band"], row["exact"]) for row in theirs] == [("unseen", "12.5")]
+
+
+def test_systems_that_have_not_been_run_are_missing(home, capsys):
+    record = make(home, ENCODER_DECODER, "--rows", home / "more.tsv", "--seeds", 1)
+    assert "alibi on copy is left out: it has not been run with all seeds" in capsys.readouterr().out
+    assert {row["name"] for row in record["summary"]} == {"rope", "none"}
+    with pytest.raises(InputError, match="no system has been run on copy; run reproduce.sh first"):
+        make(home, ENCODER_DECODER, "--seeds", 3)
 
 
 def test_missing_examples_are_one_line(home):
