@@ -23,6 +23,7 @@ SCHEMAS = {
     "quickstart": 1,
     "table": 1,
     "length-table": 1,
+    "length-tasks": 1,
     "corpus": 1,
     "cleaning": 1,
     "checksums": 1,

@@ -142,12 +142,17 @@ def chosen_rows(rows, column, only, task, what, file):
 
 
 class RecipeSettings:
-    """The settings of a recipe's scripts from the environment: SCALE, WORK, SEED, DRY_RUN, QUIET."""
+    """The settings of a recipe's scripts from the environment: SCALE, WORK, SEED, DRY_RUN, QUIET.
 
-    def __init__(self, recipe):
-        self.scale = variable("SCALE", "paper")
-        if self.scale not in SCALES:
-            raise InputError(f"SCALE={self.scale} is not one of {', '.join(SCALES)}")
+    Args:
+        recipe: name of the recipe, and of its folder in ``work``.
+        scales: the values of SCALE, the default first.
+    """
+
+    def __init__(self, recipe, scales=SCALES):
+        self.scale = variable("SCALE", scales[0])
+        if self.scale not in scales:
+            raise InputError(f"SCALE={self.scale} is not one of {', '.join(scales)}")
         self.seed = str(count("SEED", variable("SEED", "1")))
         self.dry_run, self.quiet = variable("DRY_RUN") == "1", variable("QUIET") == "1"
         self.work = Path(variable("WORK", str(ROOT / "work" / recipe))).absolute()

@@ -8,7 +8,7 @@ import shlex
 
 import pytest
 
-from tests.support.recipes import LM, ROOT, WMT14, commands, parse, run_script
+from tests.support.recipes import LENGTH, LM, ROOT, WMT14, commands, parse, run_script
 
 DOCUMENTS = [
     *(ROOT / f"{name}.md" for name in ("README", "CONTRIBUTING", "CHANGELOG")),
@@ -76,6 +76,13 @@ def test_the_training_command_is_that_of_the_recipe(recipe, system):
     run = run_script(recipe / "train.sh", *system, DRY_RUN=1, SCALE="paper")
     (argv,) = [argv for argv in commands(run.stdout) if argv[0] == "fairseq-train"]
     assert printed_training(recipe / "README.md") == [argument.replace(f"{ROOT}/", "") for argument in argv]
+
+
+def test_the_training_command_is_that_of_the_length_recipe():
+    chosen = ("encoder-decoder", "--tasks", "reverse", "--only", "rope")
+    run = run_script(LENGTH / "reproduce.sh", *chosen, DRY_RUN=1, SEEDS=1, known_encodings="rope")
+    (argv,) = [argv for argv in commands(run.stdout) if argv[0] == "fairseq-train"]
+    assert printed_training(LENGTH / "README.md") == [argument.replace(f"{ROOT}/", "") for argument in argv]
 
 
 def test_the_training_command_is_that_of_the_quickstart():

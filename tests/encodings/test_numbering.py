@@ -103,6 +103,7 @@ def test_gradients_reach_every_parameter(name):
     x = torch.randn(2, 5, HEADS * HEAD_DIM, dtype=torch.float64, requires_grad=True)
     heads = x.view(2, 5, HEADS, HEAD_DIM).transpose(1, 2)
     q, k = encoding.rotate(heads, heads, positions, positions)
+    q, k = encoding.extend(q, k, x, None)
     scores = encoding.scores(q, k, positions, positions)
     bias = encoding.bias(positions, positions, CPU)
     weights = (scores if bias is None else scores + bias).softmax(-1)

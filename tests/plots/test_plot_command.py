@@ -149,6 +149,39 @@ LENGTH_TABLE = {
         ]
     },
 }
+
+
+def band(task, name, band, exact, **more):
+    measures = {f"{measure}{part}": None for measure in ("token", "token_oracle") for part in ("", "_deviation")}
+    return {"task": task, "name": name, "band": band, "from": 1, "to": 8, "examples": 4, "seeds": 1, "exact": exact} | {
+        "exact_deviation": None,
+        "exact_oracle": exact,
+        "exact_oracle_deviation": None,
+        **measures,
+        **more,
+    }
+
+
+LENGTH_TASKS = {
+    "kind": "length-tasks",
+    "tasks": [{"task": "copy", "trained": 8}, {"task": "first", "trained": 8}],
+    "summary": [
+        band("copy", "rope", "seen", 100.0),
+        band("copy", "rope", "+25%", 75.0),
+        band("copy", "rope", "unseen", 50.0, token=62.5),
+        band("first", "rope", "unseen", 0.0),
+        band("copy", "none", "unseen", 25.0),
+    ],
+    "curves": [
+        {"task": "copy", "name": "rope", "length": [8, 9], "exact": [100.0, 25.0], "token": [100.0, 50.0]}
+        | {"exact_oracle": [100.0, 50.0], "token_oracle": [100.0, 75.0]}
+    ],
+    "paper": [{"owner": "Somebody et al.", "task": "copy", "name": "rope", "exact": 12.5}],
+}
+CURVES_TSV = """kind\ttask\tname\ttrained\tlength\texact\ttoken\texact_oracle\ttoken_oracle
+length-curves\tcopy\trope\t8\t8\t100.0\t100.0\t100.0\t100.0
+length-curves\tcopy\trope\t8\t9\t25.0\t50.0\t50.0\t75.0
+"""
 RECORDS = {
     "cost": COST,
     "grain": GRAIN,
@@ -160,6 +193,7 @@ RECORDS = {
     "pattern-cost": PATTERN_COST,
     "command-cost": COMMAND_COST,
     "length-table": LENGTH_TABLE,
+    "length-tasks": LENGTH_TASKS,
     **LANGUAGE_MODELS,
 }
 TABLE_TSV = "pair\tkernel_dim\tbleu\nen-de\t128\t27.5\nen-de\t128\t27.0\nen-de\t16\t26.25\nen-fr\t16\t40.5\n"
@@ -173,7 +207,7 @@ t5\tencoder\tinitial\tbias\t2\t0\t0.0
 t5\tdecoder\tinitial\tbias\t\t0\t1.5
 t5\tdecoder\tinitial\tbias\t\t1\t1.0
 """
-FILES = {**{kind: f"{kind}.json" for kind in RECORDS}, "encoding": "encoding.tsv"}
+FILES = {**{kind: f"{kind}.json" for kind in RECORDS}, "encoding": "encoding.tsv", "length-curves": "curves.tsv"}
 
 # The numbers that the files of figures must hold, as text and in order.
 COST_TSV = """kind\tresult\tmeasure\tsystem\tvalue\tlow\thigh\tunit
@@ -203,6 +237,7 @@ def results(tmp_path, monkeypatch):
         (tmp_path / f"{kind}.json").write_text(json.dumps(record), encoding="utf-8")
     (tmp_path / "dims.tsv").write_text(TABLE_TSV)
     (tmp_path / "encoding.tsv").write_text(ENCODING_TSV)
+    (tmp_path / "curves.tsv").write_text(CURVES_TSV)
     return tmp_path
 
 
@@ -310,6 +345,31 @@ def test_lengths_of_a_table_have_a_panel_a_text_and_the_papers_beside(results):
     for panel, points in ((ours, [[8, 9.0], [16, 9.5]]), (theirs, [[512, 5.25]])):
         (line,) = (container.lines[0] for container in panel.containers if container.get_label() == "alibi")
         assert line.get_xydata().tolist() == points
+
+
+def test_heat_maps_have_a_panel_a_band_and_the_papers_last(results):
+    figure = draw("length-tasks")
+    maps = [panel for panel in figure.axes if panel.get_title()]
+    assert [panel.get_title() for panel in maps] == ["seen", "unseen", "unseen, Somebody et al."]
+    seen, unseen, theirs = maps
+    # All maps have the same lines and columns.
+    assert [label.get_text() for label in seen.get_xticklabels()] == ["copy", "first"]
+    assert [label.get_text() for label in seen.get_yticklabels()] == ["rope", "none"]
+    assert {panel.get_images()[0].get_array().shape for panel in maps} == {(2, 2)}
+    (image,) = unseen.get_images()
+    values = image.get_array()
+    assert values[0].tolist() == [50.0, 0.0] and values[1].tolist()[0] == 25.0 and values.mask.sum() == 1
+    assert [text.get_text() for text in unseen.texts] == ["50", "0", "25"]
+    assert [text.get_text() for text in theirs.texts] == ["12"]
+
+
+def test_curves_by_length_have_exact_match_above_and_tokens_below(results):
+    above, below = draw("length-curves").axes
+    for panel, values in ((above, [100.0, 25.0]), (below, [100.0, 75.0])):
+        line, trained = panel.get_lines()
+        assert line.get_xdata().tolist() == [8, 9] and line.get_ydata().tolist() == values
+        assert set(trained.get_xdata()) == {8}
+    assert above.get_title() == "copy"
 
 
 def test_patterns_have_a_panel_a_measure(results):

@@ -9,6 +9,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 WMT14 = ROOT / "examples" / "wmt14"
 LM = ROOT / "examples" / "lm"
+LENGTH = ROOT / "examples" / "length"
 
 #: Variables that the scripts read: none of the caller's may reach them.
 VARIABLES = (
@@ -43,6 +44,7 @@ def parse(words):
     parser = {
         "fairseq-train": options.get_training_parser,
         "fairseq-generate": options.get_generation_parser,
+        "fairseq-interactive": lambda: options.get_generation_parser(interactive=True),
         "fairseq-preprocess": options.get_preprocessing_parser,
     }[words[0]]
     words = words[1 : words.index(">")] if ">" in words else words[1:]

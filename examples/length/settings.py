@@ -1,0 +1,115 @@
+"""Scales, forms of models, and the names of files."""
+
+import shlex
+from dataclasses import dataclass
+
+from examples.common.engine import ROOT
+from examples.common.translation import Small
+from examples.common.variables import RecipeSettings
+from examples.length.tasks.task import Task
+
+HERE = ROOT / "examples" / "length"
+ENCODER_DECODER, DECODER_ONLY = FORMS = ("encoder-decoder", "decoder-only")
+#: Generation may go on for so many tokens more than the longest answer has, so that its end does not help a model.
+MARGIN = 10
+
+
+@dataclass(frozen=True)
+class Scale:
+    """One scale: its examples, models and training runs.
+
+    Args:
+        trained: the greatest length in training, except for tasks that have their own.
+        longest: the greatest length in testing, except for those.
+        train, valid, test: training examples, validation examples, and test examples of each length.
+        small: models and batches.
+        updates: length of the training.
+        seeds: training runs per system by default; None: as results.tsv says.
+        tasks, systems: how many of the tasks and systems of a result are run by default; None: all.
+    """
+
+    trained: int
+    longest: int
+    train: int
+    valid: int
+    test: int
+    small: Small
+    updates: int
+    tasks: int | None = None
+    systems: int | None = None
+    seeds: int | None = None
+
+    def schedule(self):
+        """Options of the length of a training run; its checkpoints are those that a killed run can go back to."""
+        every = max(1, self.updates // 4)
+        return shlex.split(
+            f"{self.small.training} --lr-scheduler polynomial_decay --warmup-updates {max(1, self.updates // 10)} "
+            f"--total-num-update {self.updates} --max-update {self.updates} "
+            f"--validate-interval-updates {every} --save-interval-updates {every} --keep-interval-updates 2"
+        )
+
+
+TRAINING = "--adam-betas '(0.9, 0.98)' --clip-norm 1.0 --num-workers 0"
+SCALES = {
+    "small": Scale(
+        *(20, 100, 50_000, 400, 25),
+        small=Small(0, 2, 64, 256, 4, 1024, f"--lr 4e-3 {TRAINING}"),
+        updates=1000,
+    ),
+    "smoke": Scale(
+        *(8, 24, 2000, 50, 4),
+        small=Small(0, 1, 32, 64, 2, 1024, f"--lr 5e-3 {TRAINING}"),
+        updates=40,
+        tasks=2,
+        systems=3,
+        seeds=1,
+    ),
+}
+
+
+@dataclass(frozen=True)
+class Lengths:
+    """The lengths of a task at a scale, and the tokens that its longest sequences have in one form of model.
+
+    ``trained_tokens``: of the longest sequence in training; ``limit``: of the longest one in generation.
+    """
+
+    trained: int
+    longest: int
+    trained_tokens: int
+    limit: int
+
+
+def lengths_of(task: Task, scale: Scale, form: str) -> Lengths:
+    """The lengths of a task; a task with a greatest training length of its own also has a longest example."""
+    trained, longest = scale.trained, scale.longest
+    if task.trained:
+        trained = task.trained
+        longest = max(length for length in range(1, 5 * trained + 1) if task.exists(length))
+    if form == ENCODER_DECODER:
+        tokens = max(task.prompt(trained), task.answer(trained)) + 1
+        return Lengths(trained, longest, tokens, task.answer(longest) + MARGIN)
+    # The prompt, the separator, the answer, and the end.
+    tokens = task.prompt(trained) + 1 + task.answer(trained) + 1
+    return Lengths(trained, longest, tokens, task.prompt(longest) + 1 + task.answer(longest) + MARGIN)
+
+
+class Settings(RecipeSettings):
+    """Scale, folders and seeds from the environment."""
+
+    def __init__(self):
+        super().__init__("length", tuple(SCALES))
+        self.scale_settings = SCALES[self.scale]
+        self.home = self.work / self.scale
+
+    def task(self, task):
+        """The folder of a task."""
+        return self.home / task.name
+
+    def system(self, task, form, name, seed):
+        """The folder of one trained system."""
+        return self.task(task) / form / name / f"seed{seed}"
+
+    def binary(self, task, form):
+        """The folder of a task's binary data."""
+        return self.task(task) / form / "binary"

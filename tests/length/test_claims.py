@@ -1,0 +1,28 @@
+"""What the README says of the committed results."""
+
+import pytest
+
+from examples.length.readme_tables import NAME, read, solved
+
+
+@pytest.fixture(scope="module")
+def exact():
+    """{(task, system, band): exact match}."""
+    return {(row["task"], row["name"], row["band"]): row["exact"] for row in read(NAME)["summary"]}
+
+
+def test_an_encoder_without_positions_cannot_reverse(exact):
+    assert exact["reverse", "none", "seen"] < 25
+    assert exact["reverse", "sinusoidal", "seen"] > 95
+
+
+def test_solved_tasks_are_those_above_95_per_cent():
+    (_, *rows) = solved(NAME)
+    found = {row["name"]: set() for row in read(NAME)["summary"]}
+    for row in read(NAME)["summary"]:
+        if row["exact"] > 95:
+            found[row["name"]].add((row["band"], row["task"]))
+    for name, seen, unseen in rows:
+        for band, cell in (("seen", seen), ("unseen", unseen)):
+            named = set() if cell == "none" else {part.split()[0] for part in cell.split(", ")}
+            assert named == {task for of_band, task in found[name.strip("`")] if of_band == band}
