@@ -207,7 +207,7 @@ MISTAKES = [
     (
         "alibi",
         "--protocol pieces --lengths 16 --patterns window",
-        "must be one of full, window:W, blockwise:L, with",
+        "must be one of full, window:W, blockwise:L or sinks:S,window:W, with",
     ),
     ("alibi", "--protocol pieces --lengths 16 --patterns full,blockwise:7", "blockwise:7: blocks are half of this len"),
     ("alibi", "--protocol pieces --lengths 16 --names a b", "--names has 2 names for 1 checkpoints"),

@@ -36,5 +36,5 @@ def test_steps_take_it_from_the_cache_that_there_is_no_padding():
     decoder, tokens, state = build_small_lm("rope").eval().decoder, text(), {}
     with torch.no_grad():
         decoder(tokens[:, :6], incremental_state=state)
-    _, positions, padding = decoder._new_tokens(tokens[:, :7], state, full_context=False)
+    _, positions, _, padding = decoder._new_tokens(tokens[:, :7], state, full_context=False)
     assert (positions.first, positions.stop, padding) == (6, 7, None)
