@@ -83,19 +83,10 @@ class Full(Pattern):
         return "full"
 
 
-@dataclass(frozen=True)
-class Window(Pattern):
-    """``window:W``: every query attends to itself and to the W - 1 keys before it (Chi et al. 2023, section 3.3)."""
+class OfWindow(Pattern):
+    """A query attends to itself and to the ``size`` - 1 keys before it."""
 
     size: int
-    form = "window:W"
-    help = "itself and the W - 1 before"
-
-    def __post_init__(self) -> None:
-        if self.size < 1:
-            raise InputError(
-                f"--attention-pattern {self}: a window holds at least the query itself; give window:1 or more"
-            )
 
     @property
     def left_context(self) -> int:
@@ -107,6 +98,21 @@ class Window(Pattern):
 
     def first_visible(self, q_idx: Index) -> Index:
         return q_idx - self.left_context
+
+
+@dataclass(frozen=True)
+class Window(OfWindow):
+    """``window:W``: every query attends to itself and to the W - 1 keys before it (Chi et al. 2023, section 3.3)."""
+
+    size: int
+    form = "window:W"
+    help = "itself and the W - 1 before"
+
+    def __post_init__(self) -> None:
+        if self.size < 1:
+            raise InputError(
+                f"--attention-pattern {self}: a window holds at least the query itself; give window:1 or more"
+            )
 
     def __str__(self) -> str:
         return f"window:{self.size}"
@@ -146,7 +152,7 @@ class Blockwise(Pattern):
 
 
 @dataclass(frozen=True)
-class Sinks(Pattern):
+class Sinks(OfWindow):
     """``sinks:S,window:W``: every query attends to the first S tokens of the text, to the W - 1 keys before it and to
     itself (Xiao et al. 2023, StreamingLLM, who take S = 4).
 
@@ -171,17 +177,6 @@ class Sinks(Pattern):
     @property
     def sinks(self) -> int:
         return self.first
-
-    @property
-    def left_context(self) -> int:
-        return self.size - 1
-
-    @property
-    def block(self) -> int:
-        return max(self.left_context, NARROWEST_BLOCK)
-
-    def first_visible(self, q_idx: Index) -> Index:
-        return q_idx - self.left_context
 
     def __str__(self) -> str:
         return f"sinks:{self.first},window:{self.size}"
