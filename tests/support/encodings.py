@@ -14,8 +14,9 @@ import torch
 
 from fairseq_posenc.encodings import encoding_names
 
-#: One encoding of each kind: nothing, embeddings, values, scores, a learned bias, rotation, rotation with a scale.
-KINDS = ("none", "sinusoidal", "posnet-attn", "shaw", "t5", "rope", "xpos")
+#: One encoding of each kind: nothing, embeddings, values, scores, a learned bias, rotation, rotation with a scale, a
+#: bias of the query's position, wider queries and keys.
+KINDS = ("none", "sinusoidal", "posnet-attn", "shaw", "t5", "rope", "xpos", "fire", "forgetting")
 
 
 def one_of_each_kind():
