@@ -41,6 +41,7 @@ from fairseq_posenc.models.options import (
     settle_options,
     settle_scale,
 )
+from fairseq_posenc.models.packed import pack_linear_layers
 from fairseq_posenc.models.pruning import drop_encodings_of_pruned_layers, prune_encodings
 from fairseq_posenc.models.stack import build_encodings, self_attentions, use_distance, use_numbering
 
@@ -139,6 +140,10 @@ class PositionEncodingLanguageModel(TransformerLanguageModel):
         if decoder.embed_positions.max_positions is None:
             decoder.max_target_positions = max(args.max_target_positions, sample_length(task))
         return cls(decoder)
+
+    def prepare_for_inference_(self, cfg: Any) -> None:
+        super().prepare_for_inference_(cfg)
+        pack_linear_layers(self)
 
     def load_state_dict(
         self,

@@ -31,6 +31,7 @@ from fairseq_posenc.models.options import (
     settle_options,
     settle_scale,
 )
+from fairseq_posenc.models.packed import pack_linear_layers
 from fairseq_posenc.models.pruning import drop_encodings_of_pruned_layers, prune_encodings
 from fairseq_posenc.models.stack import build_encodings, install_encodings, use_distance, use_numbering
 
@@ -139,6 +140,10 @@ class PositionEncodingTransformer(TransformerModel):
             )
             extra["attn"] = aligned["attn"]
         return x, extra
+
+    def prepare_for_inference_(self, cfg: Any) -> None:
+        super().prepare_for_inference_(cfg)
+        pack_linear_layers(self)
 
     def load_state_dict(
         self,

@@ -1,5 +1,7 @@
 """The hypotheses of fairseq's own generator, with their scores, under every option."""
 
+import copy
+
 import pytest
 import torch
 from fairseq import search
@@ -8,6 +10,7 @@ from fairseq.sequence_generator import SequenceGenerator, SequenceGeneratorWithA
 from fairseq_posenc.encodings import encoding_names
 from fairseq_posenc.errors import InputError
 from fairseq_posenc.generation.generator import FastGenerator, FastGeneratorWithAlignment
+from fairseq_posenc.models.packed import pack_linear_layers
 from tests.support.generation import (
     assert_as_stock,
     assert_same,
@@ -60,6 +63,13 @@ def lengths(hypotheses):
 def test_encoding(encoding, beam):
     hypotheses = assert_as_stock([translator(encoding)], sentences(), beam_size=beam)
     assert beam == 1 or len(lengths(hypotheses)) > 1  # sentences leave the batch one by one
+
+
+def test_packed_weights():
+    model = copy.deepcopy(translator("rope"))
+    pack_linear_layers(model, least=1)
+    expected = generate(SequenceGenerator, [translator("rope")], sentences())
+    assert_same(generate(FastGenerator, [model], sentences()), expected)
 
 
 @pytest.mark.parametrize("options", OPTIONS.values(), ids=OPTIONS)

@@ -45,6 +45,9 @@ def products_of(name, shapes):
     if name in ("mm", "addmm"):
         (m, k), (_, n) = shapes[-2:]
         return [(1, m, k, n)]
+    if name == "_linear_pointwise":  # of models/packed.py
+        (*rows, k), (n, _) = shapes[:2]
+        return [(1, math.prod(rows), k, n)]
     if name in ("bmm", "baddbmm"):
         (b, m, k), (_, _, n) = shapes[-2:]
         return [(b, m, k, n)]

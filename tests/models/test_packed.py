@@ -1,0 +1,86 @@
+"""Linear layers with packed weights: the same numbers, whatever becomes of the weights."""
+
+import copy
+import pickle
+
+import pytest
+import torch
+from torch import nn
+
+from fairseq_posenc.models.packed import LEAST, PackedLinear, can_pack, pack_linear_layers
+from tests.support.models import build_small_lm
+
+pytestmark = pytest.mark.skipif(not can_pack(), reason="this PyTorch has no packed products of oneDNN")
+
+
+@pytest.fixture
+def packed():
+    torch.manual_seed(1)
+    return PackedLinear(nn.Linear(64, 96))
+
+
+def of_torch(layer, x):
+    return nn.functional.linear(x, layer.weight, layer.bias)
+
+
+@pytest.mark.parametrize("shape", [(1, 64), (7, 64), (3, 5, 64), (0, 64)])
+@pytest.mark.parametrize("bias", [True, False])
+def test_it_is_the_product(shape, bias):
+    layer = PackedLinear(nn.Linear(64, 96, bias=bias))
+    x = torch.randn(shape)
+    with torch.no_grad():
+        torch.testing.assert_close(layer(x), of_torch(layer, x))
+    assert layer._packed is not None
+
+
+@pytest.mark.parametrize("change", ["in place", "load_state_dict", "half", "double"])
+def test_changed_weights(packed, change):
+    x = torch.randn(5, 64)
+    with torch.no_grad():
+        packed(x)
+        if change == "in place":
+            packed.weight.mul_(2)
+        elif change == "load_state_dict":
+            packed.load_state_dict(nn.Linear(64, 96).state_dict())
+        elif change == "half":
+            packed.half()
+            x = x.half()
+        else:
+            packed.double()
+            x = x.double()
+        torch.testing.assert_close(packed(x), of_torch(packed, x))
+
+
+def test_gradients(packed):
+    with torch.no_grad():
+        packed(torch.randn(5, 64))
+    packed(torch.randn(5, 64)).sum().backward()
+    assert packed.weight.grad.abs().sum() > 0
+
+
+def test_autocast(packed):
+    with torch.no_grad(), torch.autocast("cpu", dtype=torch.bfloat16):
+        assert packed(torch.randn(5, 64)).dtype == torch.bfloat16
+
+
+def test_copies(packed):
+    x = torch.randn(5, 64)
+    with torch.no_grad():
+        expected = packed(x)
+        for other in (copy.deepcopy(packed), pickle.loads(pickle.dumps(packed))):
+            torch.testing.assert_close(other(x), expected)
+
+
+def test_large_layers_of_a_model():
+    model = nn.ModuleDict({"large": nn.Linear(1024, LEAST // 1024), "small": nn.Linear(1024, LEAST // 1024 - 1)})
+    names = list(model.state_dict())
+    pack_linear_layers(model)
+    assert type(model["large"]) is PackedLinear and type(model["small"]) is nn.Linear
+    assert list(model.state_dict()) == names
+
+
+def test_tied_weights_stay_tied():
+    model = build_small_lm("alibi", "--share-decoder-input-output-embed")
+    pack_linear_layers(model, least=1)
+    assert type(model.decoder.output_projection) is PackedLinear
+    assert model.decoder.output_projection.weight is model.decoder.embed_tokens.weight
