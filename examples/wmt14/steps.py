@@ -3,7 +3,17 @@
 from examples.common.engine import Command, Step, cksum, mark, shown
 from examples.common.training import KEEP_MEMORY, Processes, Training
 from examples.common.translation import FAST, STOCK, Preparation, archives, generate_command, python, train_command
-from examples.common.variables import check_encodings, choice, count, existing_folder, need, options, variable, workers
+from examples.common.variables import (
+    check_encodings,
+    choice,
+    count,
+    existing_folder,
+    need,
+    options,
+    plain_name,
+    variable,
+    workers,
+)
 from examples.wmt14 import settings as recipe
 from examples.wmt14.settings import BASELINE, SIZES, Settings
 from fairseq_posenc.errors import InputError
@@ -59,7 +69,7 @@ def train(argv):
     need("fairseq-train")
     check_encodings([encoding])
     settings.binary(pair)
-    name = variable("NAME", encoding)
+    name = plain_name("NAME", variable("NAME", encoding))
     settings.run([training(settings, name, encoding, pair, size, settings.seed, extra)], "train.sh")
 
 
