@@ -11,9 +11,8 @@ RESULTS = {line["name"]: line for line in table(LENGTH / "results.tsv")}
 
 
 def dry(*arguments, work, **variables):
-    """The commands of a dry run; its encodings are not looked up, which would import PyTorch."""
-    variables |= {"DRY_RUN": 1, "WORK": work, "known_encodings": " ".join(encoding_names())}
-    result = run_script(LENGTH / "reproduce.sh", *arguments, **variables)
+    """The commands of a dry run."""
+    result = run_script(LENGTH / "reproduce.sh", *arguments, DRY_RUN=1, WORK=work, **variables)
     assert result.returncode == 0, result.stderr
     assert not work.exists()
     return commands(result.stdout)

@@ -110,7 +110,7 @@ def test_any_number_of_gpus_and_machines_keeps_the_batch(processes, wmt14_script
 
 
 BAD_TRAINING = [
-    (("snoopy", "en-de", "base"), {}, "encoding snoopy is not one of adaptive-t5, alibi"),
+    (("snoopy", "en-de", "base"), {"known_encodings": ""}, "encoding snoopy is not one of adaptive-t5, alibi"),
     (("none", "de-en", "base"), {}, "language pair de-en is not one of en-de, en-fr"),
     (("none", "en-de", "huge"), {}, "size huge is not one of base, big"),
     (("none", "en-de"), {}, "give ENCODING"),
@@ -120,6 +120,7 @@ BAD_TRAINING = [
     (("none", "en-de", "base"), {"GPUS": "2", "SCALE": "small"}, "SCALE=small trains in one process"),
     (("none", "en-de", "base"), {"NNODES": "2"}, "NNODES=2 needs MASTER_ADDR"),
     (("none", "en-de", "base"), {"NNODES": "2", "MASTER_ADDR": "a", "NODE_RANK": "2"}, "NODE_RANK=2 is not below"),
+    (("none", "en-de", "base"), {"NAME": "a b"}, "NAME a b is not a valid name"),
     (("none", "en-de", "base"), {"SEED": "x"}, "SEED x is not a whole number above 0"),
     (("none", "en-de", "base"), {"VENV": "/nowhere", "PATH": "/usr/bin:/bin"}, "run scripts/setup.sh"),
 ]
