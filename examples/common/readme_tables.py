@@ -16,15 +16,20 @@ import sys
 from examples.common.command_line import run_main
 from examples.common.engine import ROOT
 from examples.length import readme_tables as length
+from examples.lm import claims as lm_claims
 from examples.lm import readme_tables as lm
 from examples.quickstart import readme_tables as quickstart
+from examples.wmt14 import claims as wmt14_claims
 from examples.wmt14 import readme_tables as wmt14
 from fairseq_posenc.errors import InputError
 from fairseq_posenc.tables import markdown
 
+#: Tables of text, all columns of which are aligned to the left.
+CLAIMS = {**wmt14_claims.TABLES, **lm_claims.TABLES}
 #: {README: {name of a table: function that returns its rows of text, the header first}}.
 READMES = {
     ROOT / "docs" / "performance.md": wmt14.COSTS,
+    ROOT / "examples" / "CLAIMS.md": CLAIMS,
     ROOT / "examples" / "wmt14" / "README.md": wmt14.TABLES,
     ROOT / "examples" / "lm" / "README.md": lm.TABLES,
     ROOT / "examples" / "length" / "README.md": length.TABLES,
@@ -42,7 +47,9 @@ def generated(text, tables, path="README.md"):
 
     def again(found):
         name = found[1]
-        return BEGIN.format(name) + "".join(f"{line}\n" for line in markdown(tables[name]())) + END
+        rows = tables[name]()
+        lines = markdown(rows, left=len(rows[0]) if name in CLAIMS else 1)
+        return BEGIN.format(name) + "".join(f"{line}\n" for line in lines) + END
 
     return BETWEEN.sub(again, text)
 
