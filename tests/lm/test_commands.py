@@ -192,7 +192,7 @@ def test_the_settings_of_fairseq_for_wikitext_103(lm_script):
 
 
 BAD = [
-    ("train.sh", ("snoopy", "tiny"), {"known_encodings": ""}, "encoding snoopy is not one of adaptive-t5, alibi"),
+    ("train.sh", ("snoopy", "tiny"), {}, "encoding snoopy is not one of adaptive-t5, alibi"),
     ("train.sh", ("xpos",), {}, "give ENCODING, and tiny"),
     ("train.sh", ("xpos", "huge"), {}, "size huge is not one of tiny"),
     ("train.sh", ("xpos", "base"), {}, "SCALE=small trains size tiny"),

@@ -6,8 +6,6 @@ import subprocess
 import sys
 from pathlib import Path
 
-from fairseq_posenc.encodings import encoding_names
-
 ROOT = Path(__file__).resolve().parents[2]
 WMT14 = ROOT / "examples" / "wmt14"
 LM = ROOT / "examples" / "lm"
@@ -25,8 +23,6 @@ def clean_environment(**variables):
     """The environment of a script, with these variables and none of the caller's."""
     environment = {name: value for name, value in os.environ.items() if name not in VARIABLES}
     environment |= {"VENV": sys.prefix, "WORKERS": "1", "OMP_NUM_THREADS": "1"}
-    # Scripts would import PyTorch, for seconds, to find them; known_encodings="" lets them.
-    environment["known_encodings"] = " ".join(encoding_names())
     return environment | {name: str(value) for name, value in variables.items()}
 
 

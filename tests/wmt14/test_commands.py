@@ -110,7 +110,7 @@ def test_any_number_of_gpus_and_machines_keeps_the_batch(processes, wmt14_script
 
 
 BAD_TRAINING = [
-    (("snoopy", "en-de", "base"), {"known_encodings": ""}, "encoding snoopy is not one of adaptive-t5, alibi"),
+    (("snoopy", "en-de", "base"), {}, "encoding snoopy is not one of adaptive-t5, alibi"),
     (("none", "de-en", "base"), {}, "language pair de-en is not one of en-de, en-fr"),
     (("none", "en-de", "huge"), {}, "size huge is not one of base, big"),
     (("none", "en-de"), {}, "give ENCODING"),
