@@ -19,5 +19,7 @@ if [ "${1:-}" = --slow ]; then
     shift
 fi
 scripts/lint.sh
-# One process per core, but not more than four, because of their memory. The tests of a file share trained models.
-exec "$bin/python" -m pytest -m "$marker" --numprocesses auto --maxprocesses 4 --dist loadfile "$@"
+# One process per core, but not more than four, because of their memory. The tests of a file share trained models, so
+# one process runs them all; tests/conftest.py orders the files.
+exec "$bin/python" -m pytest -m "$marker" --numprocesses auto --maxprocesses 4 \
+    --dist loadfile --no-loadscope-reorder "$@"

@@ -11,7 +11,21 @@ from tests.support.commands import BIN, LANGUAGE_MODEL, TRANSLATION, fairseq, ou
 from tests.support.recipes import LM, WMT14, run_script
 from tests.support.translations import REFERENCES
 
+#: The files that take longest, each of which runs in one process: they begin first, so that none is left at the end.
+LONGEST_FIRST = (
+    *("models/test_commands", "lm/test_chain", "compat/test_patches", "compat/test_stock_commands", "compat/"),
+    *("wmt14/", "lm/", "quickstart/", "length/", "cli/", "analysis/test_commands", "plots/", "models/test_learning"),
+)
+
 ORACLES = Path(__file__).resolve().parents[2] / "shared" / "oracles"
+
+
+def pytest_collection_modifyitems(items):
+    def rank(item):
+        path = item.path.as_posix()
+        return next((place for place, name in enumerate(LONGEST_FIRST) if f"tests/{name}" in path), len(LONGEST_FIRST))
+
+    items.sort(key=rank)
 
 
 # Stock fairseq
