@@ -108,6 +108,8 @@ setup(
     extras_require={
         "plots": ["matplotlib>=3.7"],
         "analysis": ["scipy"],
+        "ctranslate2": ["ctranslate2>=4.8"],
+        "huggingface": ["transformers>=5", "safetensors"],
         "test": [
             "scipy",
             "pytest",

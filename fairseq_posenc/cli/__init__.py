@@ -16,6 +16,7 @@ COMMANDS = {
     "list": ("fairseq_posenc.cli.list_encodings", "list the positional encodings and their properties"),
     "doctor": ("fairseq_posenc.cli.doctor", "check the installation; name what is missing and how to fix it"),
     "average": ("fairseq_posenc.cli.average", "average checkpoints of one training run"),
+    "export": ("fairseq_posenc.cli.export", "write a trained model for CTranslate2, Hugging Face or torch.export"),
     "score": ("fairseq_posenc.cli.score", "score translations: BLEU, chrF++, tokenised BLEU and paired significance"),
     "grain": ("fairseq_posenc.cli.grain", "the gap between systems as the n-grams of the score get longer"),
     "lengths": ("fairseq_posenc.cli.lengths", "BLEU and chrF++ by the length of the source sentence"),

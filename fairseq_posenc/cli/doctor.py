@@ -28,6 +28,8 @@ NEEDED = {
 }
 OPTIONAL = {
     "matplotlib": "for plots: pip install 'fairseq-posenc[plots]'",
+    "ctranslate2": "for export --to ctranslate2: pip install 'fairseq-posenc[ctranslate2]'",
+    "transformers": "for export --to huggingface: pip install 'fairseq-posenc[huggingface]'",
     "scipy": "for the t-tests of extrapolate: pip install 'fairseq-posenc[analysis]'",
     "pytest": "for the tests: pip install 'fairseq-posenc[test]'",
 }

@@ -1,0 +1,102 @@
+"""``fairseq-posenc export``: bad input is one line, before anything is written."""
+
+import sys
+
+import pytest
+
+from fairseq_posenc.cli import main
+from fairseq_posenc.errors import InputError
+from fairseq_posenc.outputs import new_folder
+from tests.support.export import write_model
+
+
+def refused(words, capsys):
+    """The error line of the command."""
+    assert main(["export", *map(str, words)]) == 2
+    printed = capsys.readouterr()
+    assert printed.err.count("\n") == 1
+    return printed.err
+
+
+UNKNOWN = {
+    "an encoding": (("xpos",), "no encoding xpos"),
+    "alibi in the encoder": (("alibi",), "no alibi in its encoder"),
+    "other slopes": (
+        ("rope", "--decoder-position-encoding", "alibi", "--alibi-shift", 1),
+        "no slopes for alibi but those of the authors' code",
+    ),
+    "tables of layers": (("t5", "--t5-layers", "separate"), "no --t5-layers separate"),
+    "scaling": (
+        ("rope", "--rope-scaling", "yarn", "--rope-scaling-factor", 2, "--rope-original-length", 32),
+        "no --rope-scaling yarn",
+    ),
+    "pairs that are not turned": (("rope", "--rope-keep", 0.5), "no --rope-keep"),
+    "numbers of positions": (("sinusoidal", "--positions", "scale:2"), "no --positions scale:2"),
+    "distances": (("shaw", "--distance", "clamp:3"), "no --distance clamp:3"),
+    "factors": (("none", "--attention-scale", "yarn:2"), "no --attention-scale yarn:2"),
+    "alignments": (("none", "--full-context-alignment"), "no --full-context-alignment;"),
+}
+UNKNOWN_LANGUAGE_MODELS = {
+    "a pattern": (("rope", "--attention-pattern", "window:3"), "no --attention-pattern window:3"),
+    "a cache": (("rope", "--cache-size", 3), "no --cache-size 3"),
+    "t5": (("t5",), "no right t5 bias for the tokens of a prompt"),
+    "factors": (("rope", "--scale-heads"), "no --scale-heads;"),
+}
+
+
+@pytest.mark.parametrize(("flags", "message"), UNKNOWN.values(), ids=UNKNOWN.keys())
+def test_what_ctranslate2_cannot_say(flags, message, reversal_data, tmp_path, capsys):
+    pytest.importorskip("ctranslate2")
+    checkpoint = write_model(tmp_path / "model.pt", reversal_data, *flags)
+    assert message in refused([checkpoint, "--to", "ctranslate2", "--output", tmp_path / "out"], capsys)
+    assert [path.name for path in tmp_path.iterdir()] == ["model.pt"]
+
+
+@pytest.mark.parametrize(("flags", "message"), UNKNOWN_LANGUAGE_MODELS.values(), ids=UNKNOWN_LANGUAGE_MODELS.keys())
+def test_what_ctranslate2_cannot_say_of_language_models(flags, message, lm_data, tmp_path, capsys):
+    pytest.importorskip("ctranslate2")
+    words = (*flags, "--tokens-per-sample", 16)
+    checkpoint = write_model(tmp_path / "model.pt", lm_data, *words, language_model=True)
+    assert message in refused([checkpoint, "--to", "ctranslate2", "--output", tmp_path / "out"], capsys)
+    assert [path.name for path in tmp_path.iterdir()] == ["model.pt"]
+
+
+def test_a_missing_package(tmp_path, monkeypatch, capsys):
+    monkeypatch.setitem(sys.modules, "ctranslate2", None)  # as Python marks what cannot be imported
+    line = refused(["model.pt", "--to", "ctranslate2", "--output", tmp_path / "out"], capsys)
+    assert "pip install 'fairseq-posenc[ctranslate2]'" in line
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["--to", "torch-export", "--quantization", "int8"], "--quantization int8 is an option of --to ctranslate2"),
+        (["--to", "torch-export", "--model-overrides", "{"], "--model-overrides"),
+        (["--to", "torch-export"], "absent.pt"),
+        (["--to", "torch-export", "--output", "/no/such/folder/out"], "folder /no/such/folder does not exist"),
+    ],
+)
+def test_bad_arguments(words, message, tmp_path, capsys):
+    assert message in refused(["absent.pt", "--output", tmp_path / "out", *words], capsys)
+    assert not list(tmp_path.iterdir())
+
+
+def test_an_existing_output_is_kept(tmp_path, capsys):
+    (tmp_path / "out").mkdir()
+    line = refused(["absent.pt", "--to", "torch-export", "--output", tmp_path / "out"], capsys)
+    assert "out exists already" in line
+
+
+def test_a_model_of_stock_fairseq(stock_checkpoint, tmp_path, capsys):
+    line = refused([stock_checkpoint, "--to", "torch-export", "--output", tmp_path / "out"], capsys)
+    assert "transformer_sinusoidal_wmt_en_de" in line
+
+
+def test_nothing_is_left_of_a_folder_that_could_not_be_written(tmp_path):
+    with (
+        pytest.raises(InputError, match="--output out: cannot be written.*No space left"),
+        new_folder("--output out", tmp_path / "out") as folder,
+    ):
+        (folder / "half").touch()
+        raise OSError(28, "No space left on device")
+    assert not list(tmp_path.iterdir())
