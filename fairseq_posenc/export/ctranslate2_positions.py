@@ -14,6 +14,7 @@ from fairseq_posenc.encodings.shaw import Shaw
 from fairseq_posenc.encodings.t5 import T5, bucket_of
 from fairseq_posenc.export.checkpoint import Trained
 from fairseq_posenc.export.refusals import refuse
+from fairseq_posenc.export.rotary import rotary_of
 from fairseq_posenc.models.stack import self_attentions
 
 NAME = "CTranslate2"
@@ -77,22 +78,12 @@ def both_directions(encoding: Shaw, table: torch.Tensor) -> np.ndarray:
 
 
 def rotary_options(trained: Trained, encoding: RoPE) -> dict[str, Any]:
-    """RoPE with the pairs of its first dimensions. Position interpolation and a larger base are all that it can say."""
-    frequencies = encoding.rotation.frequencies
-    turned = frequencies.of(0)
-    base = frequencies.base
-    options = {"rotary_dim": frequencies.dim, "rotary_interleave": True}
-    if frequencies.method == "linear":
-        factor = trained.setting("rope_scaling_factor")
-        options |= {"rotary_scaling_type": RotaryScalingType.Linear, "rotary_scaling_factor": factor}
-        turned = turned * factor
-    elif frequencies.method == "ntk":
-        base *= trained.setting("rope_scaling_factor") ** (frequencies.dim / (frequencies.dim - 2))
-    elif frequencies.method != "none":
-        raise refuse(trained, NAME, f"--rope-scaling {frequencies.method}")
-    if not torch.allclose(turned, base ** (-torch.arange(0, frequencies.dim, 2).double() / frequencies.dim)):
-        raise refuse(trained, NAME, "--rope-keep and --rope-max-wavelength, by which some pairs are not turned")
-    return {**options, "rotary_base": base}
+    """RoPE in the pairs of neighbouring dimensions."""
+    rotary = rotary_of(trained, encoding, NAME)
+    options = {"rotary_dim": rotary.dim, "rotary_interleave": True, "rotary_base": rotary.base}
+    if rotary.divisor != 1:
+        options |= {"rotary_scaling_type": RotaryScalingType.Linear, "rotary_scaling_factor": rotary.divisor}
+    return options
 
 
 def check_alibi(trained: Trained, encoding: ALiBi) -> None:
