@@ -3,7 +3,7 @@
 --to ctranslate2    a folder for ctranslate2.Translator or ctranslate2.Generator: fast on CPUs and GPUs, also in int8.
                     Encodings: sinusoidal, learned, none, shaw, t5, rope; alibi in a decoder.
      huggingface    a folder for transformers' from_pretrained, with a tokenizer, as a model that transformers has.
-     torch-export   programs of torch.export, for every encoding.
+     torch-export   programs of torch.export, for every encoding, for sentences that are padded to --length tokens.
 
 Words are those of the dictionaries: tokenisation and subwords remain outside. What a target cannot say is refused.
 
@@ -35,14 +35,19 @@ def add_arguments(parser):
     parser.add_argument(
         "--quantization", choices=QUANTIZATIONS, help="of the weights for ctranslate2 (default: float32)"
     )
+    parser.add_argument(
+        "--length", type=int, metavar="N", help="tokens of a sentence with its padding, for torch-export (default: 128)"
+    )
     parser.add_argument("--model-overrides", default="{}", metavar="DICT", help="as in fairseq-generate")
 
 
 def run(args):
     what = f"--output {args.output}"
     check_new_folder(what, args.output)
-    if args.quantization and args.to != "ctranslate2":
-        raise InputError(f"--quantization {args.quantization} is an option of --to ctranslate2; leave it out")
+    for option, target in (("quantization", "ctranslate2"), ("length", "torch-export")):
+        value = getattr(args, option)
+        if value is not None and args.to != target:
+            raise InputError(f"--{option} {value} is an option of --to {target}; leave it out")
     missing = [package for package in TARGETS[args.to] if importlib.util.find_spec(package) is None]
     if missing:
         raise InputError(
@@ -73,4 +78,5 @@ def writer(args):
         return hugging_face.write
     from fairseq_posenc.export import torch_programs
 
-    return torch_programs.write
+    length = 128 if args.length is None else args.length
+    return lambda trained, folder: torch_programs.write(trained, folder, length)

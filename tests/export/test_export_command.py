@@ -71,6 +71,7 @@ def test_a_missing_package(tmp_path, monkeypatch, capsys):
     ("words", "message"),
     [
         (["--to", "torch-export", "--quantization", "int8"], "--quantization int8 is an option of --to ctranslate2"),
+        (["--to", "huggingface", "--length", 9], "--length 9 is an option of --to torch-export"),
         (["--to", "torch-export", "--model-overrides", "{"], "--model-overrides"),
         (["--to", "torch-export"], "absent.pt"),
         (["--to", "torch-export", "--output", "/no/such/folder/out"], "folder /no/such/folder does not exist"),

@@ -1,0 +1,59 @@
+"""Programs of torch.export: the same logits as the model, from the files alone."""
+
+import pytest
+import torch
+
+from fairseq_posenc.cli import main
+from tests.support.encodings import one_of_each_kind
+from tests.support.export import load, write_model
+from tests.support.models import batch, text
+
+KINDS = [pytest.param(name, marks=() if name == "xpos" else pytest.mark.slow) for name in one_of_each_kind()]
+
+
+def export(checkpoint, folder, *words):
+    return main(["export", checkpoint, "--to", "torch-export", "--output", str(folder), "--length", "9", *words])
+
+
+def read(path):
+    return torch.export.load(path).module()
+
+
+@pytest.mark.parametrize("encoding", KINDS)
+def test_translation(encoding, reversal_data, tmp_path):
+    checkpoint = write_model(tmp_path / "model.pt", reversal_data, encoding)
+    assert export(checkpoint, tmp_path / "out") == 0
+    assert (tmp_path / "out" / "dict.src.txt").is_file() and (tmp_path / "out" / "dict.tgt.txt").is_file()
+    sample = batch(lengths=(9, 2, 4), target_lengths=(3, 9, 1), words=12)
+    encoder, decoder = (read(tmp_path / "out" / f"{name}.pt2") for name in ("encoder", "decoder"))
+    source, target = sample["src_tokens"], sample["prev_output_tokens"]
+    logits = decoder(target, encoder(source), source)
+    model, _ = load(checkpoint)
+    real = target != 1
+    torch.testing.assert_close(logits[real], model(**sample)[0][real], atol=1e-4, rtol=0)
+
+
+def test_language_model(lm_data, tmp_path):
+    words = ("--attention-pattern", "window:3", "--tokens-per-sample", 16)
+    checkpoint = write_model(tmp_path / "model.pt", lm_data, "xpos", *words, language_model=True)
+    assert export(checkpoint, tmp_path / "out") == 0
+    assert (tmp_path / "out" / "dict.txt").is_file()
+    tokens = text(lengths=(9, 4, 1), words=12)
+    real = tokens != 1
+    logits = read(tmp_path / "out" / "model.pt2")(tokens)[real]
+    torch.testing.assert_close(logits, load(checkpoint)[0](tokens)[0][real], atol=1e-4, rtol=0)
+
+
+@pytest.mark.parametrize(
+    ("flags", "message"),
+    [
+        (("learned", "--max-source-positions", 8), "--length 9 must be from 2 to 8"),
+        (("none", "--positions", "random:2000"), "--positions random:2000 draws numbers anew"),
+    ],
+)
+def test_what_is_refused(flags, message, reversal_data, tmp_path, capsys):
+    checkpoint = write_model(tmp_path / "model.pt", reversal_data, *flags)
+    assert export(checkpoint, tmp_path / "out") == 2
+    error = capsys.readouterr().err
+    assert message in error and error.count("\n") == 1
+    assert [path.name for path in tmp_path.iterdir()] == ["model.pt"]
