@@ -20,6 +20,7 @@ SCHEMAS = {
     "pattern-cost": 1,
     "command-cost": 1,
     "gpu-check": 1,
+    "export-speed": 1,
     "quickstart": 1,
     "table": 1,
     "length-table": 1,

@@ -134,7 +134,7 @@ def set_cross_attention(spec: Any, attention: Any) -> None:
 
 
 def set_embedding(spec: Any, stack: Any) -> None:
-    spec.weight = stack.embed_tokens.weight.numpy()
+    spec.weight = joined([stack.embed_tokens.weight])
 
 
 def set_linear(spec: Any, *layers: Any) -> None:
@@ -156,4 +156,5 @@ def set_norm(spec: Any, norm: nn.LayerNorm) -> None:
 
 
 def joined(tensors: list[torch.Tensor]) -> Any:
-    return (tensors[0] if len(tensors) == 1 else torch.cat(tensors)).numpy()
+    # A copy also of a single one: quantization writes into it.
+    return torch.cat(tensors).numpy()
