@@ -1,7 +1,7 @@
 """Compare translations and speed of exported models with fairseq-generate's, on the same sentences, on one core.
 
-Checkpoints are exported anew. All programs take turns; speed is the median of the rounds, without loading. The two of
-CTranslate2 are in fp32 and int8.
+Checkpoints are exported anew. All programs take turns; speed is the median of the rounds, without loading, per second
+of processor time, which other work on the machine hardly changes. The two of CTranslate2 are in fp32 and int8.
 
   python -m examples.export.compare data-bin/multi30k rope=checkpoints/rope/checkpoint_last.pt --json speed.json
 """
@@ -87,9 +87,9 @@ def measure(name, path, args):
     seconds, found = {program: [] for program in programs}, {}
     for _ in range(args.rounds):
         for program, translate in programs.items():
-            begin = time.perf_counter()
+            begin = time.process_time()
             found[program] = translate()
-            seconds[program].append(time.perf_counter() - begin)
+            seconds[program].append(time.process_time() - begin)
     measured = {
         program: {
             "sentences_per_second": len(sentences) / statistics.median(times),

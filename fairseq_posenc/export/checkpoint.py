@@ -9,7 +9,8 @@ from fairseq import checkpoint_utils
 from fairseq.data import Dictionary
 from omegaconf import OmegaConf
 
-import fairseq_posenc.models.language_model  # noqa: F401 (registers the architectures)
+import fairseq_posenc.models.language_model
+import fairseq_posenc.models.transformer  # noqa: F401 (both register the architectures)
 from fairseq_compat.user_errors import explain
 from fairseq_posenc.analysis.language_model import check_task, read_state
 from fairseq_posenc.errors import InputError

@@ -88,11 +88,6 @@ def test_an_existing_output_is_kept(tmp_path, capsys):
     assert "out exists already" in line
 
 
-def test_a_model_of_stock_fairseq(stock_checkpoint, tmp_path, capsys):
-    line = refused([stock_checkpoint, "--to", "torch-export", "--output", tmp_path / "out"], capsys)
-    assert "transformer_sinusoidal_wmt_en_de" in line
-
-
 def test_nothing_is_left_of_a_folder_that_could_not_be_written(tmp_path):
     with (
         pytest.raises(InputError, match="--output out: cannot be written.*No space left"),
