@@ -131,10 +131,6 @@ step "importing fairseq's compiled parts" python -c "
 import fairseq.data.data_utils_fast, fairseq.data.token_block_utils_fast, fairseq.libbleu"
 can_import fairseq.libnat ||
   optional_step "building fairseq's libnat" "insertion and Levenshtein Transformers" python scripts/build_extensions.py
-can_import ctranslate2 ||
-  optional_step "installing CTranslate2" "exports to it" pip install -c "$CONSTRAINTS" -e ".[ctranslate2]"
-can_import transformers ||
-  optional_step "installing Hugging Face's transformers" "exports to it" pip install -c "$CONSTRAINTS" -e ".[huggingface]"
 python -m fairseq_posenc.cli doctor --quiet || fail "the check above found something missing"
 fingerprint >"$STAMP"
 echo "setup.sh: done in $SECONDS s; activate with: source $VENV/bin/activate"

@@ -10,6 +10,11 @@ cd "$root"
 scripts/setup.sh
 bin=${VENV:-$root/.venv}/bin
 
+# Exports are tested where the packages that read them can be had.
+"$bin/python" -c "import ctranslate2, transformers" 2>/dev/null ||
+    "$bin/python" -m pip install -q -c "${bin%/bin}/fairseq-posenc-constraints.txt" -e ".[ctranslate2,huggingface]" ||
+    echo "test.sh: CTranslate2 and transformers cannot be installed; their tests are left out" >&2
+
 # The tests run several processes at a time, which should not compete for the cores.
 export OMP_NUM_THREADS=${OMP_NUM_THREADS:-1}
 
