@@ -141,6 +141,11 @@ class PositionEncoding(nn.Module):
         """The number of positions this instance accepts, or None without a limit."""
         return None
 
+    @property
+    def counts_from_start(self) -> bool:
+        """Whether hooks that compare must have positions in a text, whose columns may begin elsewhere."""
+        return False
+
     def share(self, first: "PositionEncoding") -> None:
         """Take from the encoding of the first layer what all layers share, where each has an instance of its own."""
 
