@@ -80,8 +80,13 @@ def train(argv):
     settings.run([training(settings, name, encoding, paper, size, settings.seed, extra)], "train.sh")
 
 
-def training(settings, name, encoding, paper, size, seed, extra=()):
-    """The training run of one system with the settings of a paper; ``extra``: further options of fairseq-train."""
+def training(settings, name, encoding, paper, size, seed, extra=(), origin=None):
+    """The training run of one system with the settings of a paper.
+
+    Args:
+        extra: further options of fairseq-train.
+        origin: the Origin of the system from which it goes on, or None.
+    """
     processes, paper_settings, scale = Processes(), PAPERS[paper], settings.scale_settings
     folder, binary = settings.system(name, paper, size, seed), settings.home / "binary"
     model = ["--arch", f"transformer_lm_{encoding.replace('-', '_')}_{size}", "--tokens-per-sample"]
@@ -98,6 +103,10 @@ def training(settings, name, encoding, paper, size, seed, extra=()):
         criterion = "sliced_cross_entropy"  # the same numbers in less time
         environment = {"CUDA_VISIBLE_DEVICES": variable("CUDA_VISIBLE_DEVICES", "0"), **KEEP_MEMORY}
     schedule += ["--seed", str(seed), *extra]
+    start, inputs = [], (binary,)
+    if origin:
+        before = settings.system(origin.name, paper, size, seed)
+        schedule, start, inputs = origin.schedule(schedule), origin.options(before), (binary, before / "checkpoints")
     launcher = processes.launcher()
     need(launcher[0])
     argv = [*launcher, binary, "--task", "language_modeling", "--user-dir", "fairseq_posenc", *model, "--criterion"]
@@ -106,12 +115,13 @@ def training(settings, name, encoding, paper, size, seed, extra=()):
     argv += ["--data-buffer-size", "0", *batch, *schedule]
     # Two checkpoints, because a run that is killed after its last checkpoint goes back to the previous one.
     argv += ["--keep-interval-updates", "2", "--no-epoch-checkpoints", "--save-dir", folder / "checkpoints"]
-    argv += ["--log-format", "json", "--no-progress-bar", "--log-file", folder / "train.log"]
+    argv += ["--log-format", "json", "--no-progress-bar", "--log-file", folder / "train.log", *start]
 
     def fingerprint():
-        return f"{shown([*model, *schedule])}\n{cksum(binary / 'dict.txt')}"
+        text = f"{shown([*model, *schedule])}\n{cksum(binary / 'dict.txt')}"
+        return f"{text}\n{origin}" if origin else text
 
-    return Training(f"{name} {paper}-{size} seed {seed}", folder, argv, fingerprint, processes, (binary,), environment)
+    return Training(f"{name} {paper}-{size} seed {seed}", folder, argv, fingerprint, processes, inputs, environment)
 
 
 # ---- evaluate.sh, analyse.sh -------------------------------------------------------------------------------------

@@ -73,28 +73,38 @@ def train(argv):
     settings.run([training(settings, name, encoding, pair, size, settings.seed, extra)], "train.sh")
 
 
-def training(settings, name, encoding, pair, size, seed, extra=()):
-    """The training run of one system; ``extra``: further options of fairseq-train."""
+def training(settings, name, encoding, pair, size, seed, extra=(), origin=None):
+    """The training run of one system.
+
+    Args:
+        extra: further options of fairseq-train.
+        origin: the Origin of the system from which it goes on, or None.
+    """
     processes, scale = Processes(), settings.scale
     folder, binary = settings.system(name, pair, size, seed), settings.pair(pair) / "binary"
     model = recipe.model_options(scale, size, pair, f"transformer_{encoding.replace('-', '_')}")
     batch = recipe.batch_options(scale, size, processes)
     schedule = [*recipe.training_options(scale, size), "--seed", str(seed), *extra]
+    start, inputs = [], (binary,)
+    if origin:
+        before = settings.system(origin.name, pair, size, seed)
+        schedule, start, inputs = origin.schedule(schedule), origin.options(before), (binary, before / "checkpoints")
     saving = ["--keep-interval-updates", "5", "--no-epoch-checkpoints"]
     launcher = processes.launcher()
     need(launcher[0])
     how = STOCK if scale == "paper" else FAST
     argv = train_command(launcher, binary, pair, model, batch, schedule, folder / "checkpoints", saving, how)
-    argv += ["--log-file", folder / "train.log"]
+    argv += ["--log-file", folder / "train.log", *start]
 
     def fingerprint():
-        return f"{shown([*model, *schedule])}\n{cksum(*sorted(binary.glob('dict.*.txt')))}"
+        text = f"{shown([*model, *schedule])}\n{cksum(*sorted(binary.glob('dict.*.txt')))}"
+        return f"{text}\n{origin}" if origin else text
 
     environment = {}
     if scale != "paper":
         environment = {"CUDA_VISIBLE_DEVICES": variable("CUDA_VISIBLE_DEVICES", "0"), **KEEP_MEMORY}
     title = f"{name} {pair} {size} seed {seed}"
-    return Training(title, folder, argv, fingerprint, processes, (binary,), environment)
+    return Training(title, folder, argv, fingerprint, processes, inputs, environment)
 
 
 # ---- generate.sh -------------------------------------------------------------------------------------------------

@@ -3,6 +3,8 @@
 Distance is query position minus key position: positive in the past, negative in the future.
 """
 
+import math
+
 import torch
 
 from fairseq_posenc.analysis.curves import thinned
@@ -150,6 +152,10 @@ def _score(encoding, query, keys):
     q, k = encoding.rotate(ones, ones, columns, columns)
     # What depends on the input of a layer is shown for an input of zeros.
     q, k = encoding.extend(q, k, torch.zeros(1, len(columns), encoding.stack.model_dim), None)
+    q = q / math.sqrt(_head_dim(encoding))
+    if encoding.counts_between:  # of all keys at once, one of them after the other
+        scores = encoding.scores(q[:, :, query.start : query.stop], k, query, columns)[0, :, 0]
+        return scores[:, [key.start for key in keys]] / scores[:, query.start : query.stop]
 
     def score(key):
         some_q, some_k = (x[:, :, idx.start : idx.stop] for x, idx in ((q, query), (k, key)))

@@ -93,6 +93,8 @@ class PositionEncoding(nn.Module):
     #: Whether ``distance`` may be set: what ``--distance`` puts in the place of distances.
     takes_distance: bool = False
     distance: Optional[Distance] = None
+    #: Whether scores depend on the keys between a query and a key, so that all of these must be there.
+    counts_between: bool = False
     #: What bounds the positions (a flag), or None where every length is accepted.
     length_limit: Optional[str] = None
     #: Where ``embed`` applies: BEFORE_DROPOUT (and before layernorm-embedding), or AFTER_DROPOUT.
@@ -138,6 +140,14 @@ class PositionEncoding(nn.Module):
     def max_positions(self) -> Optional[int]:
         """The number of positions this instance accepts, or None without a limit."""
         return None
+
+    @property
+    def counts_from_start(self) -> bool:
+        """Whether hooks that compare must have positions in a text, whose columns may begin elsewhere."""
+        return False
+
+    def share(self, first: "PositionEncoding") -> None:
+        """Take from the encoding of the first layer what all layers share, where each has an instance of its own."""
 
     def begin_pass(self) -> None:
         """Called before the layers of a stack that share this instance, also before each step of decoding.
@@ -199,10 +209,11 @@ class PositionEncoding(nn.Module):
         return None
 
     def scores(self, q: torch.Tensor, k: torch.Tensor, q_idx: Idx, kv_idx: Idx) -> torch.Tensor:
-        """Query times key, before 1/sqrt(D): (B, H, Tq, D), (B, H, Tk, D), indices -> (B, H, Tq, Tk).
+        """Query times key: (B, H, Tq, D), (B, H, Tk, D), indices -> (B, H, Tq, Tk).
 
-        Only for encodings whose scores are no product of one vector per query with one per key: fused kernels are then
-        out of reach (see ``plain_products``).
+        Queries are divided by sqrt(D) before, unless ``extend`` gives them more dimensions: then the result is. Only
+        for encodings whose scores are no product of one vector per query with one per key: fused kernels are then out
+        of reach (see ``plain_products``).
         """
         return q @ k.transpose(-2, -1)
 

@@ -5,6 +5,7 @@ from typing import Annotated, Literal, Optional
 import torch
 
 from fairseq_posenc.encodings.base import ANY, CONSECUTIVE, PositionEncoding, Stack
+from fairseq_posenc.encodings.distances import replaced
 from fairseq_posenc.encodings.frequencies import (
     AttentionFactor,
     BetaFast,
@@ -33,6 +34,9 @@ class RoPE(PositionEncoding):
     Where ``dynamic-ntk`` and ``longrope`` depend on the length of a text, this is the longest one of its batch, as in
     Hugging Face's code.
 
+    With ``distance`` a pair has one of two rotations (ReRoPE, Su 2023; Self-Extend, Jin et al. 2024): keys are then
+    cached without.
+
     Raises:
         InputError: the dimensions to turn do not pair up, or Frequencies refuses the options.
     """
@@ -41,6 +45,7 @@ class RoPE(PositionEncoding):
     source = "Su et al. 2021 (RoFormer), Eq 14-16"
     translation_invariant = True
     numbers = ANY
+    takes_distance = True
 
     def __init__(
         self,
@@ -97,7 +102,26 @@ class RoPE(PositionEncoding):
         )
         self.rotation = Rotation(frequencies)
         if frequencies.by_length:  # the length of a text, which other numbers do not tell
-            self.numbers = CONSECUTIVE
+            self.numbers, self.takes_distance = CONSECUTIVE, False
+
+    @property
+    def counts_from_start(self) -> bool:
+        return self.distance is not None and self.distance.counts_from_start
+
+    @property
+    def plain_products(self) -> bool:
+        return self.distance is None
 
     def rotate(self, q: torch.Tensor, k: torch.Tensor, q_idx: Idx, kv_idx: Idx) -> tuple[torch.Tensor, torch.Tensor]:
+        if self.distance is not None:  # each pair has a rotation of two: keys are cached without
+            return q, k
         return self.rotation(q, q_idx), self.rotation(k, kv_idx)
+
+    def scores(self, q: torch.Tensor, k: torch.Tensor, q_idx: Idx, kv_idx: Idx) -> torch.Tensor:
+        if self.distance is None:
+            return super().scores(q, k, q_idx, kv_idx)
+
+        def at(queries: Idx, keys: Idx, ahead: bool = False) -> torch.Tensor:
+            return self.rotation(q, queries) @ self.rotation(k, keys).transpose(-2, -1)
+
+        return replaced(at(q_idx, kv_idx), at, self.distance, q_idx, kv_idx, self.stack.causal)

@@ -7,6 +7,7 @@ from typing import Annotated, Literal
 import torch
 
 from fairseq_posenc.encodings.base import ANY, PositionEncoding, Stack
+from fairseq_posenc.encodings.distances import replaced
 from fairseq_posenc.encodings.frequencies import (
     AttentionFactor,
     BetaFast,
@@ -47,6 +48,8 @@ class XPos(PositionEncoding):
     ``scaling`` changes the frequencies of R as in RoPE (see Frequencies), not the decay: with ``linear``, B times the
     scaling factor stretches that too. Methods that depend on the length of a text are left to RoPE.
 
+    ``distance`` replaces the distance in the rotation and in the decay.
+
     Raises:
         InputError: an odd head dimension, a number out of its range, more keys at once than factors in fp64 allow, or
             Frequencies refuses the options.
@@ -56,6 +59,7 @@ class XPos(PositionEncoding):
     source = "Sun et al. 2023 (ACL), Eq 12 and Algorithm 1"
     translation_invariant = True
     numbers = ANY
+    takes_distance = True
 
     def __init__(
         self,
@@ -114,16 +118,25 @@ class XPos(PositionEncoding):
         self.steepest = -zeta.log().min().item() / scale_base
 
     @property
+    def counts_from_start(self) -> bool:
+        return self.distance is not None and self.distance.counts_from_start
+
+    @property
     def plain_products(self) -> bool:
-        return self.stack.causal or not self.decays
+        return self.distance is None and (self.stack.causal or not self.decays)
 
     def rotate(self, q: torch.Tensor, k: torch.Tensor, q_idx: Idx, kv_idx: Idx) -> tuple[torch.Tensor, torch.Tensor]:
+        if self.distance is not None:  # each pair has a rotation of two: keys are cached without
+            return q, k
+        return self._rotated(q, k, q_idx, kv_idx)
+
+    def _rotated(self, q: torch.Tensor, k: torch.Tensor, q_idx: Idx, kv_idx: Idx) -> tuple[torch.Tensor, torch.Tensor]:
         if self.rotation is None:
             return q, k
         return self.rotation(q, q_idx), self.rotation(k, kv_idx)
 
     def decay(self, q: torch.Tensor, k: torch.Tensor, q_idx: Idx, kv_idx: Idx) -> tuple[torch.Tensor, torch.Tensor]:
-        if not (self.stack.causal and self.decays):
+        if not (self.stack.causal and self.decays) or self.distance is not None:
             return q, k
         middle, dtype = self._middle(kv_idx, q.dtype)
         return self._scaled(q, q_idx, middle, 1, dtype), self._scaled(k, kv_idx, middle, -1, dtype)
@@ -131,16 +144,33 @@ class XPos(PositionEncoding):
     def scores(self, q: torch.Tensor, k: torch.Tensor, q_idx: Idx, kv_idx: Idx) -> torch.Tensor:
         if self.plain_products:
             return super().scores(q, k, q_idx, kv_idx)
-        middle, dtype = self._middle(kv_idx, q.dtype)
+        if self.distance is None:
+            return self._decayed(q, k, q_idx, kv_idx)
+
+        def far(queries: Idx, keys: Idx, ahead: bool) -> torch.Tensor:
+            return self._product(*self._rotated(q, k, queries, keys), queries, keys, ahead)
+
+        near = self._decayed(*self._rotated(q, k, q_idx, kv_idx), q_idx, kv_idx)
+        return replaced(near, far, self.distance, q_idx, kv_idx, self.stack.causal)
+
+    def _decayed(self, q: torch.Tensor, k: torch.Tensor, q_idx: Idx, kv_idx: Idx) -> torch.Tensor:
+        """Products of rotated queries and keys, with their decay."""
+        past = self._product(q, k, q_idx, kv_idx, ahead=False)
+        if self.stack.causal or not self.decays:
+            return past
+        q_positions, k_positions = (index_of(idx, q.device) for idx in (q_idx, kv_idx))
+        earlier = (k_positions.unsqueeze(1) <= q_positions.unsqueeze(2)).unsqueeze(1)
+        return torch.where(earlier, past, self._product(q, k, q_idx, kv_idx, ahead=True))
+
+    def _product(self, q: torch.Tensor, k: torch.Tensor, q_idx: Idx, kv_idx: Idx, ahead: bool) -> torch.Tensor:
+        """The same for keys that are all ahead, or that are not."""
+        if not self.decays:
+            return q @ k.transpose(-2, -1)
+        sign, (middle, dtype) = -1 if ahead else 1, self._middle(kv_idx, q.dtype)
         # Autocast would cast wider numbers down again.
         with nullcontext() if dtype == q.dtype else torch.autocast(q.device.type, enabled=False):
-            past, future = (
-                self._scaled(q, q_idx, middle, sign, dtype)
-                @ self._scaled(k, kv_idx, middle, -sign, dtype).transpose(-2, -1)
-                for sign in (1, -1)
-            )
-        q_positions, k_positions = (index_of(idx, q.device) for idx in (q_idx, kv_idx))
-        return torch.where((k_positions.unsqueeze(1) <= q_positions.unsqueeze(2)).unsqueeze(1), past, future)
+            queries, keys = self._scaled(q, q_idx, middle, sign, dtype), self._scaled(k, kv_idx, middle, -sign, dtype)
+            return queries @ keys.transpose(-2, -1)
 
     def _middle(self, idx: Idx, dtype: torch.dtype) -> tuple[float, torch.dtype]:
         """The middle of these indices, and ``dtype`` or the next wider one that has room for the factors and for x."""

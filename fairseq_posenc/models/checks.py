@@ -56,7 +56,7 @@ def check_stock_flags(args: Namespace, sides: Sequence[str]) -> None:
 
 def check_sinks(pattern: Pattern, encoding: type[PositionEncoding]) -> None:
     """Sinks and a window are no consecutive keys; only biases and scores are computed for each run of them."""
-    compares = encoding.overrides("decay") or encoding.overrides("mix")
+    compares = encoding.counts_between or encoding.overrides("decay") or encoding.overrides("mix")
     if pattern.sinks and compares and encoding.numbers == CONSECUTIVE:
         raise InputError(
             f"--attention-pattern {pattern}: {encoding.name} compares consecutive keys alone; use window:W, or another "

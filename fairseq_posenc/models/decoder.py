@@ -126,8 +126,8 @@ class Decoder(TransformerDecoderBase):
     def _new_tokens(
         self, tokens: torch.Tensor, incremental_state: IncrementalState | None, full_context: bool
     ) -> tuple[torch.Tensor, Positions, Positions | None, torch.Tensor | None]:
-        """The columns of ``tokens`` that no cache has seen, their Positions, those of all columns where ``--positions``
-        gives them other numbers, and the padding that attention must know.
+        """The columns of ``tokens`` that no cache has seen, their Positions, those of all columns where the encoding
+        compares by them and not by the columns, and the padding that attention must know.
 
         Padding that comes last is hidden by causal attention itself.
         """
@@ -136,8 +136,9 @@ class Decoder(TransformerDecoderBase):
             seen = self_attentions(self)[0].keys_seen(incremental_state)
         first, length = seen.idx.stop, tokens.size(1)
         other_numbers, padding = renumbers(self, stepwise=incremental_state is not None), None
+        of_all = other_numbers or self.embed_positions.counts_from_start
         if first and seen.padding is None:  # a cache knows that no sentence begins with padding
-            start = 0 if other_numbers else first
+            start = 0 if of_all else first
             positions = Positions.consecutive(start, length - start, tokens.device)
         else:
             padding_mask = tokens.eq(self.padding_idx)
@@ -145,7 +146,9 @@ class Decoder(TransformerDecoderBase):
             positions = token_positions(padding_mask, left_padded)
             if left_padded or (full_context and padded):
                 padding = padding_mask[:, first:]
-        numbers = self._numbered(positions, tokens, incremental_state) if other_numbers else None
+        numbers = positions if of_all else None
+        if other_numbers:
+            numbers = self._numbered(positions, tokens, incremental_state)
         return tokens[:, first:], (numbers or positions).newest(length - first), numbers, padding
 
     def _numbered(

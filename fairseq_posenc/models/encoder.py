@@ -85,6 +85,8 @@ class Encoder(TransformerEncoderBase):
         if renumbers(self):
             drawn = self.numbering.draw(src_tokens.size(1), src_tokens.device)
             positions = numbers = self.numbering.number(positions, src_tokens.size(0), drawn)
+        elif self.embed_positions.counts_from_start:
+            numbers = positions
         x, embedded = self.forward_embedding(src_tokens, token_embeddings, positions)
         x = x.transpose(0, 1)  # (B, T, C) -> (T, B, C), the layout of fairseq's layers
 

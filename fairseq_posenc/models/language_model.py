@@ -32,6 +32,7 @@ from fairseq_posenc.models.checks import (
     check_stock_flags,
 )
 from fairseq_posenc.models.decoder import Decoder
+from fairseq_posenc.models.finetuning import Origin, load
 from fairseq_posenc.models.options import (
     add_encoding_flags,
     add_pattern_flags,
@@ -100,6 +101,9 @@ class PositionEncodingLanguageModel(TransformerLanguageModel):
     as the rows of ``learned``, the model keeps it.
     """
 
+    #: Where ``--finetune-from-model`` loads a checkpoint: which one.
+    origin: Origin | None = None
+
     @classmethod
     def hub_models(cls) -> dict[str, Any]:
         return {}
@@ -154,7 +158,8 @@ class PositionEncodingLanguageModel(TransformerLanguageModel):
     ) -> Any:
         check_checkpoint(self, state_dict)
         prune_encodings(self, state_dict, model_cfg or args, SIDES)
-        return super().load_state_dict(state_dict, strict, model_cfg, args)
+        stock = super().load_state_dict
+        return load(self, state_dict, SIDES, lambda: stock(state_dict, strict, model_cfg, args))
 
 
 def settle_stock_flags(args: Namespace) -> None:

@@ -36,7 +36,10 @@ def build_encodings(cfg: TransformerConfig, side: str, padding_idx: int) -> list
     first, later = encoding(stack, **options), part.layers - 1
     scope = encoding_scope(cfg, encoding.name)
     if scope == LAYER:
-        return [first, *(encoding(stack, **options) for _ in range(later))]
+        others = [encoding(stack, **options) for _ in range(later)]
+        for other in others:
+            other.share(first)
+        return [first, *others]
     return [first] + later * ([None] if scope == FIRST else [first])
 
 

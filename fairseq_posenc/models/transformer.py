@@ -22,6 +22,7 @@ from fairseq_posenc.models.architectures import register_architectures
 from fairseq_posenc.models.checks import check_checkpoint, check_layers, check_stock_flags
 from fairseq_posenc.models.decoder import Decoder
 from fairseq_posenc.models.encoder import Encoder
+from fairseq_posenc.models.finetuning import Origin, load
 from fairseq_posenc.models.options import (
     add_encoding_flags,
     encoding_scope,
@@ -54,6 +55,9 @@ class PositionEncodingTransformer(TransformerModel):
     With ``--alignment-layer``, ``--alignment-heads`` and ``--full-context-alignment`` it is trained on alignments as
     stock fairseq's ``transformer_align`` (Garg et al. 2019).
     """
+
+    #: Where ``--finetune-from-model`` loads a checkpoint: which one.
+    origin: Origin | None = None
 
     def __init__(self, args: TransformerConfig, encoder: Encoder, decoder: Decoder) -> None:
         super().__init__(args, encoder, decoder)
@@ -154,7 +158,8 @@ class PositionEncodingTransformer(TransformerModel):
     ) -> Any:
         check_checkpoint(self, state_dict)
         prune_encodings(self, state_dict, model_cfg or args, SIDES)
-        return super().load_state_dict(state_dict, strict, model_cfg, args)
+        stock = super().load_state_dict
+        return load(self, state_dict, SIDES, lambda: stock(state_dict, strict, model_cfg, args))
 
 
 def add_alignment_flags(parser: ArgumentParser) -> None:

@@ -39,6 +39,8 @@ LINES = {
     "fire": (VERMILLION, ":", "^"),
     "forgetting": (SKY, "--", "s"),
     "transformer-xl": (SKY, ":", "P"),
+    "cope": (PURPLE, "-.", "D"),
+    "deberta": (GREEN, "-.", "<"),
     "rope": (VERMILLION, "--", "p"),
     "xpos": (ORANGE, "--", "X"),
 }

@@ -176,3 +176,13 @@ def test_stock_checkpoints_are_refused(checkpoint):
     path, _ = checkpoint("transformer_iwslt_de_en", *SMALL)
     with pytest.raises(InputError, match="names no position encoding"):
         trained(path)
+
+
+def test_score_of_cope_counts_all_keys_in_between():
+    """Gates of ones are sigmoid(64 / 8) = 1, nearly: a key at distance n has e[n + 1], up to the last."""
+    encoding = encoding_of("cope", "decoder", heads=1, positions=6)
+    torch.nn.init.normal_(encoding.weight)
+    distances, values = curve(encoding, "score")
+    scores = [8 + float(encoding.weight[min(n + 1, 5)].sum()) for n in distances]
+    expected = torch.tensor([score / scores[0] for score in scores], dtype=torch.float64)
+    torch.testing.assert_close(values[0], expected, rtol=0.02, atol=0.02)

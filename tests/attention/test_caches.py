@@ -6,7 +6,7 @@ import torch
 from fairseq_posenc.attention.keys import ROOM
 from fairseq_posenc.attention.patterns import attention_pattern
 from fairseq_posenc.attention.self_attention import CAUSAL
-from tests.support.attention import ENCODINGS, random_text, self_attention
+from tests.support.attention import combined, random_text, self_attention
 
 STEPS = 3 * ROOM
 
@@ -25,8 +25,7 @@ def storage(module, state):
     return module._get_input_buffer(state)["prev_key"].untyped_storage().data_ptr()
 
 
-@pytest.mark.parametrize("pattern", ["full", "window:5", "sinks:2,window:4"])
-@pytest.mark.parametrize("name", ENCODINGS, ids=str)
+@pytest.mark.parametrize(("name", "pattern"), combined(["full", "window:5", "sinks:2,window:4"]), ids=str)
 def test_same_as_with_caches_that_are_copied(name, pattern):
     """Where autograd may need the keys, every step makes new ones; otherwise it writes into free places."""
     module, x = self_attention(name), random_text(STEPS)

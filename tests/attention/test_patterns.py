@@ -12,11 +12,12 @@ from fairseq_posenc.attention.patterns import FULL, Blockwise, Sinks, Window, at
 from fairseq_posenc.attention.self_attention import CAUSAL, SelfAttention
 from fairseq_posenc.encodings import Stack, encoding_class
 from fairseq_posenc.errors import InputError
-from tests.support.attention import DIM, ENCODINGS, HEADS, dense, padded, random_text, sees, self_attention
+from tests.support.attention import DIM, ENCODINGS, HEADS, combined, dense, padded, random_text, sees, self_attention
 
 #: Hooks compute in fp32 what follows from positions, and round it differently for queries and keys of another number.
 ATOL = 1e-7
 
+FOUR = ["full", "window:5", "blockwise:8", "sinks:2,window:4"]
 PATTERNS = ["window:1", "window:5", "blockwise:2", "blockwise:8", "sinks:2,window:4"]
 
 
@@ -84,8 +85,7 @@ def test_what_patterns_say_of_themselves(pattern):
     assert made.first_visible(columns).tolist() == [made.first_visible(i) for i in range(length)]
 
 
-@pytest.mark.parametrize("pattern", PATTERNS)
-@pytest.mark.parametrize("name", ENCODINGS, ids=str)
+@pytest.mark.parametrize(("name", "pattern"), combined(PATTERNS), ids=str)
 def test_one_pass_equals_dense(name, pattern, narrow_blocks):
     """At and around every boundary of blocks, and with a last block that is not full."""
     module = self_attention(name)
@@ -106,8 +106,7 @@ def test_wide_blocks_of_a_narrow_window(length):
 
 
 @pytest.mark.parametrize("left", [True, False], ids=["left", "right"])
-@pytest.mark.parametrize("pattern", PATTERNS)
-@pytest.mark.parametrize("name", ENCODINGS, ids=str)
+@pytest.mark.parametrize(("name", "pattern"), combined(PATTERNS), ids=str)
 def test_padding(name, pattern, left, narrow_blocks):
     """Patterns go by the place of a token in its sentence, wherever that starts; nothing is NaN, not even padding."""
     module, x, padding = self_attention(name), random_text(14, batch=4), padded(14, (14, 9, 3, 1), left)
@@ -122,8 +121,7 @@ def test_padding(name, pattern, left, narrow_blocks):
         assert alone.size(0) == length
 
 
-@pytest.mark.parametrize("pattern", ["full", "window:5", "blockwise:8", "sinks:2,window:4"])
-@pytest.mark.parametrize("name", ENCODINGS, ids=str)
+@pytest.mark.parametrize(("name", "pattern"), combined(FOUR), ids=str)
 def test_gradients_equal_dense(name, pattern, narrow_blocks):
     module, x = self_attention(name), random_text(13).requires_grad_()
     parameters = [x, *module.parameters()]
@@ -156,8 +154,7 @@ def in_chunks(module, x, padding, sizes):
 
 
 @pytest.mark.parametrize("sizes", CHUNKS.values(), ids=CHUNKS.keys())
-@pytest.mark.parametrize("pattern", ["full", *PATTERNS])
-@pytest.mark.parametrize("name", ENCODINGS, ids=str)
+@pytest.mark.parametrize(("name", "pattern"), combined(["full", *PATTERNS]), ids=str)
 def test_step_by_step_equals_one_pass(name, pattern, sizes, narrow_blocks):
     """With padding on either side and without; the cache holds no more than the pattern needs."""
     module, x = self_attention(name), random_text(21, batch=3)
@@ -210,9 +207,8 @@ def test_cache_size_equals_a_window(name):
     torch.testing.assert_close(whole, dense(module, x, "full"), atol=ATOL, rtol=0)
 
 
-@pytest.mark.parametrize("pattern", ["full", "window:5", "blockwise:8", "sinks:2,window:4"])
 @pytest.mark.parametrize("left", [True, None], ids=["padded", "unpadded"])
-@pytest.mark.parametrize("name", ENCODINGS, ids=str)
+@pytest.mark.parametrize(("name", "pattern"), combined(FOUR), ids=str)
 def test_slices_equal_dense(name, pattern, left, monkeypatch, narrow_blocks):
     """Whatever is too large to be taken whole, with slices of one to three queries; also groups of blocks."""
     module, x = self_attention(name), random_text(17)
@@ -245,8 +241,7 @@ def test_weights_are_those_of_the_pattern(pattern):
 
 
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
-@pytest.mark.parametrize("pattern", ["window:5", "blockwise:8"])
-@pytest.mark.parametrize("name", ENCODINGS, ids=str)
+@pytest.mark.parametrize(("name", "pattern"), combined(["window:5", "blockwise:8"]), ids=str)
 def test_low_precision(name, pattern, dtype, narrow_blocks):
     """The error against float64 is at most twice that of the plain formula in the same precision."""
     exact, low = self_attention(name), self_attention(name, dtype)
@@ -302,8 +297,7 @@ def numbers(name, pattern, length):
     return counted
 
 
-@pytest.mark.parametrize("pattern", ["window:33", "blockwise:64", "sinks:4,window:33"])
-@pytest.mark.parametrize("name", ENCODINGS, ids=str)
+@pytest.mark.parametrize(("name", "pattern"), combined(["window:33", "blockwise:64", "sinks:4,window:33"]), ids=str)
 def test_patterns_are_linear_in_the_length(name, pattern):
     """Four times the length: about four times the numbers, and no tensor of queries x keys."""
     if name == "posnet-attn":

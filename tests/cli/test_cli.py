@@ -35,7 +35,7 @@ def test_list_json_is_what_encodings_say(capsys):
         assert [shown["flag"] for shown in row["options"]] == [option.flag for option in encoding.options().values()]
     assert rows["posnet-embed"]["learned_parameters"] and not rows["sinusoidal"]["learned_parameters"]
     assert rows["none"]["acts_on"] == [] and rows["learned"]["acts_on"] == ["embeddings"]
-    assert rows["shaw"]["acts_on"] == ["scores", "values"] and rows["rope"]["acts_on"] == ["queries and keys"]
+    assert rows["shaw"]["acts_on"] == ["scores", "values"] and rows["rope"]["acts_on"] == ["queries and keys", "scores"]
 
 
 def test_list_table_has_a_line_for_every_encoding(capsys):

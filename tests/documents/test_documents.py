@@ -7,6 +7,7 @@ import re
 import shlex
 
 import pytest
+from torch import nn
 
 from tests.support.recipes import LENGTH, LM, ROOT, WMT14, commands, parse, run_script
 
@@ -108,10 +109,15 @@ def test_parameters_of_encodings():
     def added(name, size, dim, heads):
         encoding = encoding_class(name)
         options = encoding.size_defaults.get(size, {})
-        sides = [encoding(Stack(dim, heads, causal=causal, first_row=2), **options) for causal in (False, True)]
-        counts = [sum(parameter.numel() for parameter in side.parameters()) for side in sides]
         scope = encoding.scope({option.name: option.default for option in encoding.options().values()})
-        return counts[0] if scope == MODEL else sum(counts) * (6 if scope == LAYER else 1)
+        counts = []
+        for causal in (False, True):
+            stack = Stack(dim, heads, causal=causal, first_row=2)
+            layers = nn.ModuleList(encoding(stack, **options) for _ in range(6 if scope == LAYER else 1))
+            for layer in layers[1:]:
+                layer.share(layers[0])
+            counts.append(sum(parameter.numel() for parameter in layers.parameters()))
+        return counts[0] if scope == MODEL else sum(counts)
 
     rows = table("docs/encodings.md", "## Parameters")
     listed = {name: tuple(int(cell.replace(",", "")) for cell in cells) for name, *cells in rows}

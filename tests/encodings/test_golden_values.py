@@ -325,6 +325,15 @@ def test_xpos_of_an_encoder_stays_in_range_of_fp16():
             {"hidden": 10**11},
             "--adaptive-t5-hidden 100000000000 with --adaptive-t5-second-hidden 4 needs",
         ),
+        ("cope", {"positions": 1}, "--cope-positions must be at least 2, but is 1"),
+        ("deberta", {"span": 7}, "--deberta-span must be even and at least 4, but is 7"),
+        ("deberta", {"span": 0, "spacing": "plain"}, "--deberta-span must be at least 1, but is 0"),
+        ("deberta", {"max_distance": 129}, "--deberta-max-distance 129 is not beyond the 129 distances"),
+        (
+            "deberta",
+            {"spacing": "plain", "max_distance": 600},
+            "--deberta-max-distance 600 is for --deberta-spacing log",
+        ),
         ("sandwich", {"dim": 10**11}, "--sandwich-dim 100000000000 at 1,000 distances needs 372,529.0 GiB"),
     ],
 )

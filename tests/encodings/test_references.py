@@ -8,7 +8,7 @@ import torch
 from fairseq_posenc.encodings import Stack, encoding_class, encoding_names
 from fairseq_posenc.encodings.positions import PADDING, token_positions
 from fairseq_posenc.errors import InputError
-from tests.support.encodings import CASES, VARIANTS
+from tests.support.encodings import CASES, VARIANTS, away_from_zero
 
 HEADS, HEAD_DIM = 3, 4
 CPU = torch.device("cpu")
@@ -32,7 +32,7 @@ def build(name, causal=True, options=None, first_row=2):
     torch.manual_seed(0)
     stack = Stack(HEADS * HEAD_DIM, HEADS, max_positions=64, causal=causal, first_row=first_row)
     options = CASES[name].options if options is None else options
-    encoding = encoding_class(name)(stack, **options).double().eval()
+    encoding = away_from_zero(encoding_class(name)(stack, **options)).double().eval()
     encoding.test_options = options
     return encoding
 
@@ -72,6 +72,9 @@ def test_a_reference_for_every_hook(name):
     wanted = {reference for hook, reference in REFERENCES.items() if encoding.overrides(hook)}
     if encoding.overrides("extend"):  # the other hooks make use of what that gave
         wanted -= {"score"}
+    if encoding.counts_between:
+        assert CASES[name].score_between and wanted == {"score"}
+        return
     assert wanted == {field for field in REFERENCES.values() if getattr(CASES[name], field)}
 
 
@@ -118,6 +121,9 @@ def test_attention_hooks_equal_references(name, options, causal):
                         continue
                     q, k = x[b, :, i - 20], x[b, :, column]
                     score = case.score(encoding, q, k, i, j) if case.score else (q * k).sum(-1)
+                    if case.score_between:
+                        keys = x[b, :, column : i - 19].flip(1) if j <= i else x[b, :, i - 20 : column + 1]
+                        score = case.score_between(encoding, q, keys.transpose(0, 1), ahead=j > i)
                     if case.bias:
                         score = score + torch.tensor(case.bias(encoding, i - j), dtype=torch.float64)
                     if case.position_bias:

@@ -48,7 +48,7 @@ def dry(lm_script, tmp_path_factory):
 
 
 def test_every_table_and_figure_has_its_rows():
-    assert set(RESULTS) == {*PAPERS, "all"}
+    assert set(RESULTS) == {*PAPERS, "drop", "all"}
     from fairseq_posenc.encodings import encoding_names
 
     for path in (LM / "rows").glob("*.tsv"):
@@ -67,7 +67,7 @@ def test_a_name_is_one_training_in_all_rows_of_a_paper():
             assert fingerprint == (row["encoding"], row["options"]), row
 
 
-@pytest.mark.parametrize("what", [*PAPERS, "all"])
+@pytest.mark.parametrize("what", [*PAPERS, "drop", "all"])
 def test_the_printed_commands_are_complete(what, dry):
     """At paper scale, every result; each kind of command once by its own parser."""
     printed = dry(what, SCALE="paper")
@@ -94,6 +94,18 @@ def test_the_printed_commands_are_complete(what, dry):
     table = next(words for words in printed if "examples.lm.length_table" in words)
     assert {table[place + 2] for place, word in enumerate(table) if word == "--row"} == names
     assert kinds["fairseq-preprocess"] == 1 and kinds["plot"] == 1
+
+
+def test_a_system_goes_on_from_another_one(dry):
+    """For an eighth of its updates, also where only one of both is asked for."""
+    for chosen in ((), ("--only", "rope-to-none")):
+        trainings = [training(words) for words in dry("drop", *chosen, SCALE="small") if words[0] == "fairseq-train"]
+        found = {args.save_dir.split("/")[-3]: args for args in trainings}
+        assert list(found)[0] == "rope" and found["rope"].finetune_from_model is None
+        after = found["rope-to-none"]
+        assert after.position_encoding == "none" and (found["rope"].max_update, after.max_update) == (1200, 150)
+        assert float(after.total_num_update) == 150 and after.warmup_updates == 15
+        assert after.finetune_from_model == f"{found['rope'].save_dir}/checkpoint_last.pt"
 
 
 def test_every_training_is_one_that_fairseq_takes(dry):

@@ -5,7 +5,7 @@ import torch
 
 from fairseq_posenc.encodings import PositionEncoding
 from fairseq_posenc.models.stack import install_encodings, self_attentions
-from tests.support.models import batch, build_small
+from tests.support.models import batch, build_small, randomize
 
 
 class Bias(PositionEncoding):
@@ -76,3 +76,17 @@ def test_layers_of_a_pass_share_a_bias():
     for step in range(3):
         model.decoder(sample["prev_output_tokens"][:, : step + 1], encoder_out, incremental_state=state)
         assert model.decoder.embed_positions.asked == step + 1
+
+
+def test_layers_of_deberta_share_their_table():
+    """Each with projections of its own; a checkpoint gives all of it back."""
+    model, other = build_small("deberta"), randomize(build_small("deberta"))
+    torch.nn.init.normal_(other.decoder.embed_positions.table)
+    for side in (model.encoder, model.decoder):
+        first, second = encodings_of(side)
+        assert first is not second and first.table is second.table
+        assert not torch.equal(first.project_key.weight, second.project_key.weight)
+    assert encodings_of(model.encoder)[0].table is not encodings_of(model.decoder)[0].table
+    other.load_state_dict(model.state_dict())
+    assert encodings_of(other.decoder)[1].table is encodings_of(other.decoder)[0].table
+    torch.testing.assert_close(other(**batch())[0], model(**batch())[0])

@@ -3,6 +3,7 @@
 import pytest
 import torch
 
+from fairseq_posenc.errors import InputError
 from fairseq_posenc.models.layers import COPIES
 from tests.support.models import PAIRS, batch, build_small, randomize, stock_model
 
@@ -61,5 +62,5 @@ def test_same_start_and_parameter_count(encoding):
 
 def test_trained_sinusoids_do_not_load_as_another_encoding():
     stock = stock_model("sinusoidal")
-    with pytest.raises(RuntimeError, match="embed_positions"):
+    with pytest.raises(InputError, match="embed_positions"):
         build_small("none").load_state_dict(stock.state_dict())

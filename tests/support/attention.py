@@ -6,13 +6,18 @@ import torch
 
 from fairseq_posenc.attention.self_attention import SelfAttention
 from fairseq_posenc.encodings import Stack, encoding_class, encoding_names
-from tests.support.encodings import CASES
+from tests.support.encodings import CASES, away_from_zero, undefined
 
 HEADS, HEAD_DIM = 2, 4
 DIM = HEADS * HEAD_DIM
 
 #: None and every encoding that acts on attention.
 ENCODINGS = [None] + [name for name in encoding_names() if encoding_class(name).acts_on_attention()]
+
+
+def combined(patterns):
+    """(name, pattern) of all that are defined together."""
+    return [(name, pattern) for name in ENCODINGS for pattern in patterns if not undefined(name, pattern)]
 
 
 def sees(pattern, i, j):
@@ -39,7 +44,8 @@ def self_attention(name, dtype=torch.float64, max_positions=600):
         options = dict(CASES[name].options)
         if "max_positions" in options:
             options["max_positions"] = max_positions
-        module.attach(encoding_class(name)(Stack(DIM, HEADS, causal=True), **options).to(dtype).eval())
+        encoding = encoding_class(name)(Stack(DIM, HEADS, causal=True), **options)
+        module.attach(away_from_zero(encoding).to(dtype).eval())
     return module
 
 
@@ -80,7 +86,7 @@ def dense(module, x, pattern, padding=None):
         q, k = encoding.extend(q, k, x.transpose(0, 1), None)
         v = encoding.values(v, positions)
         q, k = encoding.decay(q, k, columns, columns)
-        scores = encoding.scores(q, k, columns, columns) / math.sqrt(HEAD_DIM)
+        scores = encoding.scores(q / math.sqrt(HEAD_DIM), k, columns, columns)
         for bias in (encoding.bias(columns, columns, x.device), encoding.position_bias(positions, columns, columns)):
             scores = scores if bias is None else scores + bias
         out = encoding.mix(scores.masked_fill(hidden, -math.inf).softmax(-1), v, columns, columns)

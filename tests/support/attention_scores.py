@@ -34,6 +34,9 @@ def naive_scores(loaded, inputs, visible):
                 if visible(i, j):
                     score = (q[i] * k[j]).sum(1) if case.score is None else case.score(encoding, q[i], k[j], i, j)
                     score = score / math.sqrt(attention.head_dim)
+                    if case.score_between is not None:
+                        query, keys = q[i] / math.sqrt(attention.head_dim), k[j : i + 1].flip(0)
+                        score = case.score_between(encoding, query, keys, ahead=False)
                     if case.bias is not None:
                         score = score + torch.as_tensor(case.bias(encoding, i - j), dtype=torch.float64)
                     if case.position_bias is not None:

@@ -12,16 +12,32 @@ from typing import Optional
 import pytest
 import torch
 
-from fairseq_posenc.encodings import encoding_names
+from fairseq_posenc.encodings import PositionEncoding, encoding_class, encoding_names
 
 #: One encoding of each kind: nothing, embeddings, values, scores, a learned bias, rotation, rotation with a scale, a
-#: bias of the query's position, wider queries and keys.
-KINDS = ("none", "sinusoidal", "posnet-attn", "shaw", "t5", "rope", "xpos", "fire", "forgetting")
+#: bias of the query's position, wider queries and keys, what lies between query and key.
+KINDS = ("none", "sinusoidal", "posnet-attn", "shaw", "t5", "rope", "xpos", "fire", "forgetting", "cope")
 
 
 def one_of_each_kind():
     """Parameters of tests that take seconds per encoding: the slow tests have the others."""
     return [pytest.param(name, marks=() if name in KINDS else pytest.mark.slow) for name in encoding_names()]
+
+
+def undefined(name, pattern):
+    """Whether a pattern hides keys of which this encoding (None: no encoding) needs those in between."""
+    return name is not None and encoding_class(name).counts_between and str(pattern).startswith("sinks")
+
+
+def away_from_zero(model):
+    """The same model, with numbers in what encodings start at 0, so that tests can see what it does."""
+    generator = torch.Generator().manual_seed(11)
+    for module in model.modules():
+        for parameter in module.parameters() if isinstance(module, PositionEncoding) else ():
+            if parameter.dim() > 1 and not parameter.any():
+                with torch.no_grad():
+                    parameter.copy_(0.5 * torch.randn(parameter.shape, generator=generator))
+    return model
 
 
 @dataclass(frozen=True)
@@ -36,6 +52,8 @@ class Case:
         content_bias: naive ``(encoding, x (T, C), row of the query, row of the key) -> list of a number a head``, from
             what the layer reads.
         score: naive ``(encoding, q (H, D), k (H, D), q_column, k_column) -> (H,)``, before the bias and 1/sqrt(D).
+        score_between: naive ``(encoding, q (H, D), keys (n, H, D), ahead) -> (H,)``, the same where it depends on the
+            keys from the query to its key, which is the last; they come after the query if ``ahead``.
         values: naive ``(encoding, v (H, D), position) -> (H, D)``.
         mix: naive ``(encoding, v (H, D), q_column, k_column) -> (H, D)``, the value as a query sees it.
         informs: whether a model can learn word order from it.
@@ -49,6 +67,7 @@ class Case:
     position_bias: Optional[Callable] = None
     content_bias: Optional[Callable] = None
     score: Optional[Callable] = None
+    score_between: Optional[Callable] = None
     values: Optional[Callable] = None
     mix: Optional[Callable] = None
     informs: bool = True
@@ -332,6 +351,45 @@ def transformer_xl_bias(encoding, distance):
     return ((query * key_of_distance(encoding, distance)).sum(-1) / math.sqrt(encoding.stack.head_dim)).tolist()
 
 
+def cope(encoding, q, keys, ahead):
+    """q k + sqrt(D) q e[p], p by one gate after the other; queries are divided by sqrt(D)."""
+    count, scores = encoding.test_options["positions"], []
+    for head in range(len(q)):
+        products = [float(q[head] @ key[head]) for key in keys]
+        p = min(sum(1 / (1 + math.exp(-x)) for x in products), count - 1)
+        below = math.floor(p)
+        rows = encoding.weight.detach().double()[count if ahead else 0 :]
+        e = (1 - (p - below)) * rows[below] + ((p - below) * rows[below + 1] if p > below else 0)
+        scores.append(products[-1] + math.sqrt(len(q[head])) * float(q[head] @ e))
+    return torch.tensor(scores, dtype=torch.float64)
+
+
+def deberta_row(options, distance):
+    """delta of the paper, with the logarithmic steps of the authors' code: 0 far ahead, 2 span - 1 far behind."""
+    span, steps = options["span"], abs(distance)
+    if options.get("spacing") != "plain" and steps > span // 2:
+        middle, most = span // 2, options["max_distance"] - 1
+        # Step middle + n ends at the largest distance d with (d / middle)^(middle - 1) <= (most / middle)^n.
+        ended = [
+            middle + n
+            for n in range(1, middle)
+            if steps ** (middle - 1) * middle**n <= most**n * middle ** (middle - 1)
+        ]
+        steps = min(ended, default=span)
+    return min(max((steps if distance > 0 else -steps) + span, 0), 2 * span - 1)
+
+
+def deberta(encoding, q, k, q_column, k_column):
+    """(q k + q K[d(i, j)] + k Q[d(j, i)]) / sqrt(3)."""
+    table = encoding.table.detach()
+
+    def vector(project, distance):
+        return (project.weight.detach() @ table[deberta_row(encoding.test_options, distance)]).view(len(q), -1)
+
+    key, query = vector(encoding.project_key, q_column - k_column), vector(encoding.project_query, k_column - q_column)
+    return (q * k + q * key + k * query).sum(-1) / math.sqrt(3)
+
+
 YARN = {"scaling": "yarn", "scaling_factor": 4.0, "original_length": 40, "beta_fast": 5.0, "beta_slow": 2.0}
 LLAMA3 = {"scaling": "llama3", "scaling_factor": 8.0, "original_length": 20, "high_freq_factor": 3.0}
 LONGROPE = {"scaling": "longrope", "scaling_factor": 4.0, "short_factor": "1,1.5", "long_factor": "2,3"}
@@ -369,6 +427,16 @@ CASES = {
     "fire": Case(options={"hidden": 4, "length": 3.0}, position_bias=fire, variants=({"length": 24.0},)),
     "forgetting": Case(content_bias=forgetting, variants=({"start": 3.0},)),
     "transformer-xl": Case(score=transformer_xl, bias=transformer_xl_bias),
+    "cope": Case(options={"positions": 4}, score_between=cope, variants=({"positions": 20},)),
+    "deberta": Case(
+        options={"span": 6, "max_distance": 9},
+        score=deberta,
+        variants=(
+            {"span": 4, "spacing": "plain", "max_distance": None},
+            {"span": 20, "spacing": "plain", "max_distance": None},
+            {"span": 8, "max_distance": 7},
+        ),
+    ),
     "rope": Case(
         score=rope,
         variants=(

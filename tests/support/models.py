@@ -6,7 +6,7 @@ import fairseq_posenc.models.language_model  # noqa: F401 (registers the archite
 from fairseq_posenc.analysis.build import architecture as architecture_of_size
 from fairseq_posenc.analysis.build import build_model as build_model_of_size
 from fairseq_posenc.encodings import encoding_class
-from tests.support.encodings import CASES
+from tests.support.encodings import CASES, away_from_zero
 
 SMALL = {
     "--encoder-layers": 2,
@@ -43,7 +43,7 @@ def words_of(flags):
 
 
 def build_model(arch, *flags, words=20, target_words=None):
-    return build_model_of_size(arch, *flags, vocab_size=words, target_vocab_size=target_words)
+    return away_from_zero(build_model_of_size(arch, *flags, vocab_size=words, target_vocab_size=target_words))
 
 
 def architecture(encoding):

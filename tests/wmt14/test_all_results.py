@@ -73,6 +73,13 @@ def test_table_2_of_one_system(results):
     assert system["paper"]["bleu"] == "28.77" and "--shaw-clip 8" in system["trainings"][0]["command"]
 
 
+def test_swap_of_two_systems(results):
+    folder, _ = results("swap", "--only", "sinusoidal,sinusoidal-to-none")
+    first, second = json.loads((folder / "swap.json").read_text())["pairs"]["en-de"]["systems"]
+    assert second["name"] == "sinusoidal-to-none" and "--finetune-from-model" in second["trainings"][0]["command"]
+    assert first["parameters"] == second["parameters"]
+
+
 def test_figure_2_and_table_3_of_two_encodings(results):
     for what, measure in (("figure2", "forward"), ("table3", "peak_memory_bytes")):
         folder, _ = results(what, "--only", "sinusoidal,alibi")

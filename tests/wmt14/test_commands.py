@@ -56,6 +56,20 @@ def test_every_printed_command_is_one_that_fairseq_takes(what, scale, dry):
     assert not any("..." in word or "$" in word for words in printed for word in words if words[0] != "python")
 
 
+def test_a_system_goes_on_from_another_one(dry):
+    for scale, whole, rest in (("paper", (150_000, 0), (37_500, 0)), ("small", (0, 12), (0, 3))):
+        trainings = [parse(words) for words in dry("swap", SCALE=scale) if words[0] == "fairseq-train"]
+        trainings = [args for args in trainings if args.target_lang == "de"]
+        assert [args.position_encoding for args in trainings] == ["sinusoidal", "sinusoidal", "rope", "alibi", "none"]
+        first, *others = trainings
+        assert first.finetune_from_model is None and (first.max_update, first.max_epoch) == whole
+        for args in others:
+            assert (
+                args.finetune_from_model == f"{first.save_dir}/checkpoint_last.pt" and args.save_dir != first.save_dir
+            )
+            assert (args.max_update, args.max_epoch) == rest and args.keep_interval_updates >= 5
+
+
 def architecture(scale, size):
     return "iwslt_de_en" if scale != "paper" else "wmt_en_de" if size == "base" else "wmt_en_de_big"
 
