@@ -40,7 +40,7 @@ def load(checkpoint, corpus):
 
 def test_checkpoint_records_every_option(trained, reversal_data):
     name, checkpoint = trained
-    recorded = vars(checkpoint_utils.load_checkpoint_to_cpu(str(checkpoint))["cfg"]["model"])
+    recorded = checkpoint_utils.load_checkpoint_to_cpu(str(checkpoint))["cfg"]["model"]
     assert recorded["encoder_position_encoding"] == recorded["decoder_position_encoding"] == name
     for option in encoding_class(name).options().values():
         assert option.attribute in recorded
