@@ -4,6 +4,7 @@ import argparse
 import dataclasses
 import difflib
 import functools
+import os
 import sys
 
 from fairseq_compat.registry import patch
@@ -16,14 +17,21 @@ class ConfigurationError(ValueError):
 
 
 def _explain(error):
-    """One line for an error of omegaconf."""
-    section = getattr(error.object_type, "__name__", "configuration")
-    if isinstance(error, KeyError):
-        fields = [field.name for field in dataclasses.fields(error.object_type)]
-        near = difflib.get_close_matches(str(error.key), fields, n=1)
-        cure = f"did you mean {near[0]}?" if near else "correct the name, or leave it out"
-        return f"{section} has no field {error.key}; {cure}"
-    return f"{error.key}: {str(error).splitlines()[0]} ({section}); correct the value"
+    """One line for an error of omegaconf, or of hydra with such a cause."""
+    from omegaconf.errors import OmegaConfBaseException
+
+    cause = error if isinstance(error, OmegaConfBaseException) else error.__cause__
+    kind = getattr(cause, "object_type", None)
+    if not dataclasses.is_dataclass(kind):
+        # The first paragraph of hydra's message, without details.
+        lines = str(error).strip().split("\n\n")[0].splitlines()
+        return "; ".join(line.rstrip(".") for line in lines if not line[:1].isspace())
+    fields = [field.name for field in dataclasses.fields(kind)]
+    if cause.key in fields:
+        return f"{cause.key}: {str(cause).splitlines()[0]} ({kind.__name__}); correct the value"
+    near = difflib.get_close_matches(str(cause.key), fields, n=1)
+    cure = f"did you mean {near[0]}?" if near else "correct the name, or leave it out"
+    return f"{kind.__name__} has no field {cause.key}; {cure}"
 
 
 @patch(
@@ -35,6 +43,7 @@ def _explain(error):
 def hydra_user_dir(module):
     """Import the plugin before its configurations are looked up: one on the command line before hydra starts."""
     from fairseq import utils
+    from hydra.errors import HydraException
     from omegaconf.errors import ConfigKeyError, ValidationError
 
     stock, add_defaults = module.cli_main, module.add_defaults
@@ -45,7 +54,12 @@ def hydra_user_dir(module):
             name, _, value = word.lstrip("+").partition("=")
             if name == "common.user_dir":
                 utils.import_user_module(argparse.Namespace(user_dir=value))
-        return stock()
+        # Otherwise hydra prints its errors itself, in many lines.
+        os.environ.setdefault("HYDRA_FULL_ERROR", "1")
+        try:
+            return stock()
+        except HydraException as error:
+            raise ConfigurationError(_explain(error)) from error
 
     @functools.wraps(add_defaults)
     def add_all_defaults(cfg):

@@ -221,6 +221,13 @@ def test_flags_generate_from_a_checkpoint_of_a_yaml_run(texts, tmp_path):
         ({"posnet_beyond": "clip"}, "posnet_beyond: Invalid value 'clip', expected one of [error, clamp]"),
     ],
 )
-def test_bad_fields_are_one_line(settings, told, tmp_path):
+def test_bad_fields_of_the_model_are_one_line(settings, told, tmp_path):
     out = by_yaml(tmp_path, "translation", tmp_path / "run", 2, status=2, **settings)
     assert told in one_line(out)
+
+
+def test_bad_fields_of_another_section_are_one_line(tmp_path):
+    (tmp_path / "bad.yaml").write_text("optimization: {max_updates: 3}")
+    words = ("--config-dir", tmp_path, "--config-name", "bad", f"hydra.run.dir={tmp_path}")
+    out = one_line(output(BIN / "fairseq-hydra-train", *words, status=2))
+    assert "OptimizationConfig has no field max_updates; did you mean max_update?" in out
