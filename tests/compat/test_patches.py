@@ -338,6 +338,12 @@ def train_with_scalar_noise(stock_data, tmp_path, **variables):
     return fairseq("train", stock_data, *options, **variables)
 
 
+def train_in_two_processes_of_a_cpu(stock_data, tmp_path, **variables):
+    options = (*TRANSLATION, "--max-update", "1", "--save-dir", tmp_path, "--ddp-backend", "legacy_ddp")
+    processes = ("--cpu", "--distributed-world-size", "2", "--distributed-backend", "gloo")
+    return fairseq("train", stock_data, *options, *processes, **variables)
+
+
 def train_a_model_of_a_plugin_with_hydra(stock_data, tmp_path, **variables):
     model = ("model=transformer_posenc", f"common.user_dir={ROOT}/fairseq_posenc", "model.encoder_embed_dim=16")
     sides = [f"model.{side}_{size}" for side in ("encoder", "decoder") for size in ("layers=1", "attention_heads=2")]
@@ -367,6 +373,7 @@ CHECKS = {
     "scalar_noise_without_cuda": (train_with_scalar_noise, NO_GPU),
     "amp_unscales_once": (step_with_a_loss_scale, "in place of -2.0"),
     "ddp_on_cpu": (wrap_for_default_ddp, "device_ids"),
+    "spawn_on_cpu": (train_in_two_processes_of_a_cpu, "world size is 2 but have 0 available devices"),
     "process_group_at_exit": (end_a_distributed_run, "its threads still run"),
     "no_encoder_fast_path": (generate_padded, "Mask Type should be defined"),
     "plain_torch_version": (build_encoder_with_a_vendor_build, "invalid literal for int()"),

@@ -182,6 +182,16 @@ def test_two_processes(reversal_data, tmp_path, backend):
     assert "num_updates 4" in log and "training on 2 devices" in log
 
 
+def test_two_spawned_processes(reversal_data, tmp_path):
+    """fairseq starts them itself, and each loads --user-dir (fairseq's issue 4875)."""
+    processes = ("--cpu", "--distributed-world-size", 2, "--distributed-backend", "gloo", "--num-workers", 0)
+    words = (*small_flags("posnet-embed"), "--max-update", 4, *processes)
+    log = train(reversal_data, tmp_path, architecture("posnet-embed"), *words)
+    assert "num_updates 4" in log and "training on 2 devices" in log
+    model, _ = load(tmp_path / "checkpoint_last.pt", reversal_data)
+    assert model.encoder.embed_positions.name == "posnet-embed"
+
+
 @pytest.mark.parametrize("precision", ["--fp16", "--bf16"])
 def test_low_precision_training(reversal_data, tmp_path, precision):
     log = train(
