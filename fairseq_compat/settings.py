@@ -92,8 +92,8 @@ def check_overrides(cfg, overrides):
     """
     for name, value in overrides.items():
         known = _settings(cfg)
-        if name not in known and name not in _flags(cfg, overrides):
-            near = difflib.get_close_matches(name, [*known, *_flags(cfg, overrides)], n=1)
+        if name not in known and name not in flags(cfg, overrides):
+            near = difflib.get_close_matches(name, [*known, *flags(cfg, overrides)], n=1)
             hint = f"did you mean {near[0]}?" if near else "correct the name, or leave it out"
             raise OverridesError(f"--model-overrides: the checkpoint and its model have no setting {name}; {hint}")
         before = [setting for setting in known.get(name, ()) if setting is not None]
@@ -119,7 +119,7 @@ def _settings(cfg):
     return settings
 
 
-def _flags(cfg, overrides):
+def flags(cfg, overrides):
     """The names of all flags of the model, including those added after the checkpoint was written."""
     from fairseq.models import ARCH_MODEL_REGISTRY
 

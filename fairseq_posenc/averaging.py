@@ -1,12 +1,14 @@
 """Averaging checkpoints, for which fairseq's released package has no command."""
 
 import re
+import zipfile
 from pathlib import Path
 
 import torch
 from fairseq import checkpoint_utils  # noqa: F401 (tells PyTorch which types of a checkpoint are safe to load)
 from tqdm import tqdm
 
+from fairseq_compat.patches.checkpoints import explain_file
 from fairseq_posenc.errors import InputError
 from fairseq_posenc.models.checks import check_finite
 
@@ -74,6 +76,8 @@ def read_checkpoint(path):
     except FileNotFoundError:
         raise InputError(f"{path}: no such file; correct the path") from None
     except Exception as error:  # other kinds of files may raise any exception
+        if zipfile.is_zipfile(path) and (told := explain_file(path, error)):
+            raise InputError(told) from error
         reason = (str(error) or type(error).__name__).split("\n")[0][:100]
         raise InputError(f"{path} cannot be read as a checkpoint ({reason}); leave it out") from error
     parameters = state.get("model") if isinstance(state, dict) else None

@@ -3,6 +3,7 @@
 from fairseq_compat.patches import (
     checkpoints,
     command_line,
+    configurations,
     dataclass_defaults,
     devices,
     encoder,
@@ -10,6 +11,7 @@ from fairseq_compat.patches import (
     language_models,
     masks,
     numpy_names,
+    one_line_errors,
     overrides,
     precisions,
     settings,
@@ -18,6 +20,7 @@ from fairseq_compat.patches import (
 __all__ = [
     "checkpoints",
     "command_line",
+    "configurations",
     "dataclass_defaults",
     "devices",
     "encoder",
@@ -25,6 +28,7 @@ __all__ = [
     "language_models",
     "masks",
     "numpy_names",
+    "one_line_errors",
     "overrides",
     "precisions",
     "settings",

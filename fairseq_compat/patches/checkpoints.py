@@ -56,14 +56,15 @@ class CheckpointError(RuntimeError):
     one_line = True
 
 
-def _explain(path, error):
+def explain_file(path, error):
     """Return why ``path`` cannot be read, or None if ``error`` is not about the file itself."""
     foreign = re.search(r"GLOBAL (\S+) was not an allowed global", str(error))
     if foreign:
         name = foreign.group(1) if "." in foreign.group(1) else f"builtins.{foreign.group(1)}"
         return (
-            f"{path} contains an object of {name}, which could run code when loaded; if you trust the file, import "
-            "that type in the __init__.py of your --user-dir, and allow it there under its name in the file: "
+            f"{path} contains an object of {name}, which could run code when loaded; if you trust the file, set "
+            "TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD=1, or import that type alone in the __init__.py of your --user-dir, and "
+            "allow it there under its name in the file: "
             f"torch.serialization.add_safe_globals([({name.rpartition('.')[2]}, {name!r})])"
         )
     blocked = re.search(r"GLOBAL (\S+) whose module \S+ is blocked", str(error))
@@ -97,7 +98,7 @@ def checkpoint_file_errors(module):
         try:
             return stock(path, *args, **options)
         except (RuntimeError, OSError, EOFError, pickle.UnpicklingError) as error:
-            explanation = _explain(path, error)
+            explanation = explain_file(path, error)
             if explanation is None:
                 raise
             raise CheckpointError(explanation) from error

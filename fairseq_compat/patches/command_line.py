@@ -1,15 +1,12 @@
-"""The commands: ``--user-dir`` by name, ``fairseq-score --sacrebleu``, ``--log-file``, and one-line errors."""
+"""The commands: ``--user-dir`` by name, ``fairseq-score --sacrebleu``, and ``--log-file``."""
 
 import contextlib
 import functools
-import os
 import sys
 import warnings
 
 from fairseq_compat.overlay import Overlay
 from fairseq_compat.registry import patch
-
-_COMMANDS = ("train", "generate", "interactive", "eval_lm", "validate", "preprocess", "score", "hydra_train")
 
 
 @patch(
@@ -117,35 +114,6 @@ def log_file_once(module):
 
 
 @patch(
-    "one_line_errors",
-    *(f"fairseq_cli.{command}" for command in _COMMANDS),
-    fault="a missing file, a broken checkpoint or the wrong dictionary: a traceback instead of one line with the cure",
-    since="fairseq itself",
-)
-def one_line_errors(module):
-    """Print user errors known to ``fairseq_compat.user_errors`` as one line, and exit with status 2."""
-    from fairseq_compat.user_errors import explain
-
-    command = module.__name__.rpartition(".")[2]
-    # hydra prints tracebacks itself, so its errors must be caught inside.
-    entry = "_hydra_main" if command == "hydra_train" else "cli_main"
-    stock = getattr(module, entry)
-
-    @functools.wraps(stock)
-    def cli_main(*args, **options):
-        try:
-            return stock(*args, **options)
-        except Exception as error:
-            line = explain(error)
-            if line is None or os.environ.get("FAIRSEQ_COMPAT_TRACEBACK") == "1":
-                raise
-        print(f"fairseq-{command.replace('_', '-')}: error: {line}", file=sys.stderr, flush=True)
-        sys.exit(2)
-
-    setattr(module, entry, cli_main)
-
-
-@patch(
     "quiet_warnings",
     "fairseq.dataclass.utils",
     fault="every command: some twenty lines of warnings about calls that only fairseq's authors could change",
@@ -156,7 +124,7 @@ def quiet_warnings(module):
     for origin in (r"hydra\.", r"fairseq\.dataclass", r"fairseq_cli\.hydra_train"):
         warnings.filterwarnings("ignore", category=UserWarning, module=origin)
     for message, category in (
-        (r"\s*'config' is validated against ConfigStore schema", UserWarning),
+        (r"\s*'.*' is validated against ConfigStore schema", UserWarning),
         (r"`torch\.cuda\.amp\.\w+\(args\.\.\.\)` is deprecated", FutureWarning),
         (r"'pin_memory' argument is set as true but no accelerator", UserWarning),
         (r"Support for mismatched key_padding_mask and attn_mask is deprecated", UserWarning),

@@ -143,6 +143,26 @@ def ddp_on_cpu(module):
 
 
 @patch(
+    "spawn_on_cpu",
+    "fairseq.distributed.utils",
+    fault="--cpu --distributed-world-size 2: AssertionError: world size is 2 but have 0 available devices",
+    since="fairseq itself, without a GPU or with --cpu",
+)
+def spawn_on_cpu(module):
+    """Start as many processes as are asked for, where fairseq would start one per GPU."""
+    stock, torch = module.call_main, module.torch
+
+    @functools.wraps(stock)
+    def call_main(cfg, main, **options):
+        count = cfg.distributed_training.distributed_world_size
+        if cfg.common.cpu or not torch.cuda.is_available():
+            module.torch = Overlay(module.torch, cuda=Overlay(torch.cuda, device_count=lambda: count))
+        return stock(cfg, main, **options)
+
+    module.call_main = call_main
+
+
+@patch(
     "process_group_at_exit",
     "fairseq.distributed.utils",
     fault="several processes: at the end of a good run, now and then: terminate called without an active exception",

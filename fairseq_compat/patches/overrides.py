@@ -37,6 +37,14 @@ def _rename(model, name):
             model._name = name
 
 
+def _add(model, settings):
+    """Add the settings of flags that are newer than the checkpoint; fairseq changes only those that it has."""
+    from omegaconf import open_dict
+
+    with open_dict(model):
+        model.update(settings)
+
+
 @patch(
     "architecture_override",
     "fairseq.checkpoint_utils",
@@ -44,7 +52,11 @@ def _rename(model, name):
     since="fairseq 0.10, with its configuration files",
 )
 def architecture_override(module):
-    """Build the architecture ``arch``, and do not change the names of task, criterion, tokenizer and other parts."""
+    """Build the architecture ``arch`` with all its settings, and keep the names of task, criterion and other parts."""
+    from omegaconf import OmegaConf
+
+    from fairseq_compat.settings import flags
+
     stock = module.overwrite_args_by_name
 
     @functools.wraps(stock)
@@ -52,7 +64,10 @@ def architecture_override(module):
         # Without this patch, users had to write "_name", because "arch" was ignored.
         name = overrides.get("arch") or overrides.get("_name")
         stock(cfg, {key: value for key, value in overrides.items() if key != "_name"})
-        if name is not None and cfg.get("model") is not None:
-            _rename(cfg.model, _known(name))
+        model = cfg.get("model")
+        if name is not None and model is not None:
+            _rename(model, _known(name))
+        if OmegaConf.is_config(model):
+            _add(model, {key: overrides[key] for key in overrides if key not in model and key in flags(cfg, overrides)})
 
     module.overwrite_args_by_name = overwrite_args_by_name

@@ -69,10 +69,11 @@ def _encodings_in(path, state, layer):
     from fairseq.models.transformer import TransformerConfig
 
     from fairseq_posenc.models.checks import check_layers
+    from fairseq_posenc.models.configuration import given_settings
     from fairseq_posenc.models.options import settle_options
     from fairseq_posenc.models.stack import build_encodings
 
-    args = state["cfg"]["model"] if state.get("cfg") else state.get("args")
+    args = given_settings(state["cfg"]["model"] if state.get("cfg") else state.get("args"))
     sides = [side for side in ("encoder", "decoder") if getattr(args, f"{side}_position_encoding", None)]
     if not sides:
         raise InputError(f"{path} names no position encoding; give a checkpoint of a model of this package")

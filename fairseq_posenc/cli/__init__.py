@@ -10,6 +10,7 @@ import os
 import sys
 
 from fairseq_posenc import __version__
+from fairseq_posenc.cli.trust import apply_trust, in_flags
 from fairseq_posenc.errors import InputError
 
 COMMANDS = {
@@ -68,6 +69,7 @@ def main(argv=None):
             command.set_defaults(run=module.run)
     args = parser.parse_args(argv)
     try:
+        apply_trust(args)
         status = args.run(args) or 0
         sys.stdout.flush()
         return status
@@ -76,5 +78,5 @@ def main(argv=None):
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     except InputError as error:
-        print(f"fairseq-posenc {args.command}: error: {error}", file=sys.stderr)
+        print(f"fairseq-posenc {args.command}: error: {in_flags(str(error))}", file=sys.stderr)
         return 2

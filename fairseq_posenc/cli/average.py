@@ -6,6 +6,7 @@ Options have the names of fairseq's own script. Training cannot continue from th
 import os
 from pathlib import Path
 
+from fairseq_posenc.cli.trust import add_trust_argument
 from fairseq_posenc.errors import InputError
 from fairseq_posenc.outputs import check_output
 
@@ -15,6 +16,7 @@ def add_arguments(parser):
         "--inputs", nargs="+", required=True, metavar="PATH", help="checkpoint files, or the --save-dir of one run"
     )
     parser.add_argument("--output", required=True, metavar="FILE", help="file for the averaged checkpoint")
+    add_trust_argument(parser)
     number = parser.add_mutually_exclusive_group()
     number.add_argument(
         "--num-epoch-checkpoints", type=int, metavar="N", help="average the last N epochs in the folder"

@@ -10,6 +10,7 @@ Encodings have default options and initial weights, or those of a trained model 
   fairseq-posenc draw --checkpoint checkpoint_best.pt --output trained
 """
 
+from fairseq_posenc.cli.trust import add_trust_argument
 from fairseq_posenc.encodings import encoding_class, encoding_names
 from fairseq_posenc.errors import InputError
 
@@ -23,6 +24,7 @@ def add_arguments(parser):
     parser.add_argument("--distance", type=int, default=64, metavar="N", help="largest distance (default: %(default)s)")
     parser.add_argument("--checkpoint", metavar="FILE", help="draw the encodings of this trained model")
     parser.add_argument("--layer", type=int, metavar="K", help="layer of the checkpoint (default: 1)")
+    add_trust_argument(parser)
     parser.add_argument("--output", required=True, metavar="STEM", help="output files without their extension")
 
 

@@ -4,6 +4,7 @@ import logging
 
 from fairseq_posenc.attention.patterns import FORMS, pattern_list
 from fairseq_posenc.cli.lists import numbers
+from fairseq_posenc.cli.trust import add_trust_argument
 from fairseq_posenc.errors import InputError
 from fairseq_posenc.provenance import check_json_target
 
@@ -39,6 +40,7 @@ def add_model_arguments(parser, lengths, required=True):
     )
     parser.add_argument("--precision", choices=("fp32", "fp16", "bf16"), default="fp32", help="(default: fp32)")
     parser.add_argument("--device", choices=("cpu", "cuda"), default="cpu")
+    add_trust_argument(parser)
     parser.add_argument("--json", required=True, metavar="OUT", help="file for the results")
 
 

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from fairseq.models import register_model_architecture
 
 from fairseq_posenc.encodings import PositionEncoding, encoding_class, encoding_names
+from fairseq_posenc.models.configuration import given_settings, record_settings
 
 #: Sets what is not set yet.
 Architecture = Callable[[Namespace], None]
@@ -26,7 +27,8 @@ def register_architectures(model: str, prefix: str, sizes: Mapping[str, Architec
 
 
 def _architecture(encoding: type[PositionEncoding], size: str, stock_architecture: Architecture) -> Architecture:
-    def architecture(args: Namespace) -> None:
+    def architecture(config: Namespace) -> None:
+        args = given_settings(config)
         args.position_encoding = getattr(args, "position_encoding", None) or encoding.name
         presets = encoding.size_defaults.get(size, {}) if args.position_encoding == encoding.name else {}
         for argument, value in presets.items():
@@ -34,5 +36,6 @@ def _architecture(encoding: type[PositionEncoding], size: str, stock_architectur
             if getattr(args, attribute, None) is None:
                 setattr(args, attribute, value)
         stock_architecture(args)
+        record_settings(config, args)
 
     return architecture

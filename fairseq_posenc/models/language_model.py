@@ -8,21 +8,20 @@ from typing import Any
 import torch
 from fairseq.data import Dictionary
 from fairseq.dataclass.utils import gen_parser_from_dataclass
-from fairseq.models import register_model, register_model_architecture
+from fairseq.models import register_model
 from fairseq.models.transformer import Embedding, TransformerConfig
 from fairseq.models.transformer_lm import (
     DEFAULT_MAX_TARGET_POSITIONS,
     TransformerLanguageModel,
     TransformerLanguageModelConfig,
     base_lm_architecture,
-    transformer_lm_baevski_wiki103,
 )
 from fairseq.modules import AdaptiveInput, CharacterTokenEmbedder
 from torch import nn
 
 from fairseq_posenc.attention.patterns import FULL, Pattern, attention_pattern
 from fairseq_posenc.encodings import encoding_class
-from fairseq_posenc.models.architectures import Architecture, register_architectures
+from fairseq_posenc.models.architectures import register_architectures
 from fairseq_posenc.models.checks import (
     check_adaptive,
     check_cache_size,
@@ -31,12 +30,13 @@ from fairseq_posenc.models.checks import (
     check_sinks,
     check_stock_flags,
 )
+from fairseq_posenc.models.configuration import configuration, given_settings, record_settings
 from fairseq_posenc.models.decoder import Decoder
 from fairseq_posenc.models.finetuning import Origin, load
+from fairseq_posenc.models.language_model_sizes import SIZES
 from fairseq_posenc.models.options import (
     add_encoding_flags,
     add_pattern_flags,
-    plain_settings,
     settle_distance,
     settle_numbering,
     settle_options,
@@ -47,46 +47,21 @@ from fairseq_posenc.models.pruning import drop_encodings_of_pruned_layers, prune
 from fairseq_posenc.models.stack import build_encodings, self_attentions, use_distance, use_numbering
 
 SIDES = ("decoder",)
+#: Settings that task and model have in common.
+OF_TASK = ("add_bos_token", "tokens_per_sample", "max_target_positions")
 
 
-def size(**settings: Any) -> Architecture:
-    """A fairseq architecture that sets these where the command line has not."""
-
-    def architecture(args: Namespace) -> None:
-        for name, value in settings.items():
-            if getattr(args, name, None) is None:
-                setattr(args, name, value)
-        base_lm_architecture(args)
-
-    return architecture
+def add_flags(parser: ArgumentParser) -> None:
+    """All flags of the model."""
+    gen_parser_from_dataclass(parser, TransformerLanguageModelConfig(), delete_default=True)
+    add_encoding_flags(parser)
+    add_pattern_flags(parser)
 
 
-def transformer(layers: int, dim: int, heads: int, dropout: float) -> Architecture:
-    """Layers of ``dim`` with feed-forward layers of 4 x ``dim`` and GELU, as all GPT-like models have."""
-    return size(
-        decoder_layers=layers,
-        decoder_embed_dim=dim,
-        decoder_ffn_embed_dim=4 * dim,
-        decoder_attention_heads=heads,
-        dropout=dropout,
-        attention_dropout=dropout,
-        activation_fn="gelu",
-    )
+TransformerLanguageModelPosencConfig = configuration("transformer_lm_posenc", add_flags, OF_TASK)
 
 
-#: tiny: trains on two cores. base: Chi et al. 2023, Table 7, who use no dropout; input and output embeddings are not
-#: shared, as their 162 M parameters tell. gpt2_medium: Sun et al. 2023, section 4.1 (fairseq's own architecture of that
-#: name is another, of 36 layers); dropout as in fairseq's GPT-2, since the paper gives none. wiki103: fairseq's, with
-#: adaptive input and softmax.
-SIZES = {
-    "tiny": transformer(layers=4, dim=128, heads=4, dropout=0.0),
-    "base": transformer(layers=12, dim=768, heads=12, dropout=0.0),
-    "gpt2_medium": transformer(layers=24, dim=1024, heads=16, dropout=0.1),
-    "wiki103": transformer_lm_baevski_wiki103,
-}
-
-
-@register_model("transformer_lm_posenc")
+@register_model("transformer_lm_posenc", dataclass=TransformerLanguageModelPosencConfig)
 class PositionEncodingLanguageModel(TransformerLanguageModel):
     """fairseq's Transformer language model with a choice of positional encodings.
 
@@ -110,13 +85,11 @@ class PositionEncodingLanguageModel(TransformerLanguageModel):
 
     @classmethod
     def add_args(cls, parser: ArgumentParser) -> None:
-        gen_parser_from_dataclass(parser, TransformerLanguageModelConfig(), delete_default=True)
-        add_encoding_flags(parser)
-        add_pattern_flags(parser)
+        add_flags(parser)
 
     @classmethod
     def build_model(cls, args: Any, task: Any) -> "PositionEncodingLanguageModel":
-        args = plain_settings(args)
+        config, args = args, given_settings(args)
         base_lm_architecture(args)
         settle_stock_flags(args)
         settle_encoding(args)
@@ -132,6 +105,7 @@ class PositionEncodingLanguageModel(TransformerLanguageModel):
             args.decoder_layers = len(args.decoder_layers_to_keep.split(","))
         if getattr(args, "max_target_positions", None) is None:
             args.max_target_positions = getattr(args, "tokens_per_sample", None) or DEFAULT_MAX_TARGET_POSITIONS
+        record_settings(config, args)
 
         embed_tokens = build_embedding(args, task.source_dictionary)
         cfg = TransformerConfig.from_namespace(args)
@@ -218,5 +192,4 @@ def sample_length(task: Any) -> int:
     return getattr(settings, "max_target_positions", None) or getattr(settings, "tokens_per_sample", None) or 0
 
 
-register_model_architecture("transformer_lm_posenc", "transformer_lm_posenc")(base_lm_architecture)
 register_architectures("transformer_lm_posenc", "transformer_lm", SIZES)

@@ -5,8 +5,6 @@ from argparse import ArgumentParser, Namespace
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from omegaconf import OmegaConf
-
 from fairseq_posenc.attention.patterns import HELP as PATTERN_HELP
 from fairseq_posenc.attention.patterns import attention_pattern
 from fairseq_posenc.attention.scales import HELP as SCALE_HELP
@@ -98,11 +96,6 @@ def add_pattern_flags(parser: ArgumentParser) -> None:
         metavar="N",
         help="in generation, attend only to the newest N tokens (default: all tokens of the attention pattern)",
     )
-
-
-def plain_settings(args: Any) -> Namespace:
-    """Settings as a Namespace: of Hydra, and in checkpoints of stock fairseq, they are a configuration object."""
-    return Namespace(**OmegaConf.to_container(args, enum_to_str=True)) if OmegaConf.is_config(args) else args
 
 
 def settle_options(args: Namespace, used: set[str]) -> None:

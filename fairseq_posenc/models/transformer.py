@@ -1,11 +1,12 @@
 """The encoder-decoder model ``transformer_posenc`` and its architectures, one for each encoding and size."""
 
+import dataclasses
 from argparse import ArgumentParser, Namespace
 from typing import Any
 
 import torch
 from fairseq.data import Dictionary
-from fairseq.models import register_model, register_model_architecture
+from fairseq.models import register_model
 from fairseq.models.transformer import TransformerConfig, TransformerModel
 from fairseq.models.transformer.transformer_legacy import (
     base_architecture,
@@ -18,15 +19,16 @@ from torch import nn
 from fairseq_posenc.encodings import encoding_class
 from fairseq_posenc.encodings.options import MODEL
 from fairseq_posenc.errors import InputError
+from fairseq_posenc.models.alignment import add_alignment_flags, settle_alignment
 from fairseq_posenc.models.architectures import register_architectures
 from fairseq_posenc.models.checks import check_checkpoint, check_layers, check_stock_flags
+from fairseq_posenc.models.configuration import configuration, given_settings, record_settings
 from fairseq_posenc.models.decoder import Decoder
 from fairseq_posenc.models.encoder import Encoder
 from fairseq_posenc.models.finetuning import Origin, load
 from fairseq_posenc.models.options import (
     add_encoding_flags,
     encoding_scope,
-    plain_settings,
     settle_distance,
     settle_numbering,
     settle_options,
@@ -37,6 +39,8 @@ from fairseq_posenc.models.pruning import drop_encodings_of_pruned_layers, prune
 from fairseq_posenc.models.stack import build_encodings, install_encodings, use_distance, use_numbering
 
 SIDES = ("encoder", "decoder")
+#: Settings that task and model have in common.
+OF_TASK = ("max_source_positions", "max_target_positions")
 
 SIZES = {
     "iwslt_de_en": transformer_iwslt_de_en,
@@ -45,7 +49,17 @@ SIZES = {
 }
 
 
-@register_model("transformer_posenc")
+def add_flags(parser: ArgumentParser) -> None:
+    """All flags of the model."""
+    TransformerModel.add_args(parser)
+    add_encoding_flags(parser, sides=SIDES)
+    add_alignment_flags(parser)
+
+
+TransformerPosencConfig = configuration("transformer_posenc", add_flags, OF_TASK)
+
+
+@register_model("transformer_posenc", dataclass=TransformerPosencConfig)
 class PositionEncodingTransformer(TransformerModel):
     """fairseq's Transformer with a choice of positional encodings.
 
@@ -70,14 +84,13 @@ class PositionEncodingTransformer(TransformerModel):
 
     @classmethod
     def add_args(cls, parser: ArgumentParser) -> None:
-        super().add_args(parser)
-        add_encoding_flags(parser, sides=SIDES)
-        add_alignment_flags(parser)
+        add_flags(parser)
 
     @classmethod
     def build_model(cls, args: Any, task: Any) -> "PositionEncodingTransformer":
-        args = plain_settings(args)
+        config, args = args, given_settings(args)
         base_architecture(args)
+        settle_stock_flags(args)
         settle_encodings(args)
         numbering = settle_numbering(args)
         distance = settle_distance(args)
@@ -85,6 +98,7 @@ class PositionEncodingTransformer(TransformerModel):
         check_layers(args, SIDES)
         settle_alignment(args)
         drop_encodings_of_pruned_layers(args, SIDES)
+        record_settings(config, args)
         model = super().build_model(args, task)
         encoder, decoder = model.encoder, model.decoder
         if shares_encoding(args):
@@ -162,43 +176,12 @@ class PositionEncodingTransformer(TransformerModel):
         return load(self, state_dict, SIDES, lambda: stock(state_dict, strict, model_cfg, args))
 
 
-def add_alignment_flags(parser: ArgumentParser) -> None:
-    """The flags of fairseq's transformer_align."""
-    parser.add_argument(
-        "--alignment-layer",
-        type=int,
-        metavar="N",
-        help="decoder layer whose attention over the source is trained on alignments, from 0 (default: the last)",
-    )
-    parser.add_argument(
-        "--alignment-heads",
-        type=int,
-        metavar="N",
-        help="how many of its heads, the first ones, are averaged to the alignment (default: all)",
-    )
-    parser.add_argument(
-        "--full-context-alignment",
-        action="store_true",
-        default=None,
-        help="take the alignment from a second pass of the decoder, which sees the whole target",
-    )
-
-
-def settle_alignment(args: Namespace) -> None:
-    """Write the settings of alignments into ``args``. Raises InputError for layers or heads that are not there."""
-    for name in ("alignment_layer", "alignment_heads", "full_context_alignment"):
-        setattr(args, name, getattr(args, name, None))
-    args.full_context_alignment = bool(args.full_context_alignment)
-    for flag, first, last in (
-        ("alignment_layer", 0, args.decoder_layers - 1),
-        ("alignment_heads", 1, args.decoder_attention_heads),
-    ):
-        value = getattr(args, flag)
-        if value is not None and not first <= value <= last:
-            raise InputError(
-                f"--{flag.replace('_', '-')} {value} must be from {first} to {last}, as the decoder has "
-                f"{args.decoder_layers} layers of {args.decoder_attention_heads} heads"
-            )
+def settle_stock_flags(args: Namespace) -> None:
+    """Write fairseq's default of every flag that neither the command line nor the architecture has set."""
+    stock = TransformerConfig()
+    for field in dataclasses.fields(TransformerPosencConfig):
+        if not hasattr(args, field.name) and hasattr(stock, field.name):
+            setattr(args, field.name, getattr(stock, field.name))
 
 
 def settle_encodings(args: Namespace) -> None:
@@ -216,5 +199,4 @@ def shares_encoding(args: Namespace) -> bool:
     return name == args.decoder_position_encoding and encoding_scope(args, name) == MODEL
 
 
-register_model_architecture("transformer_posenc", "transformer_posenc")(base_architecture)
 register_architectures("transformer_posenc", "transformer", SIZES)

@@ -5,7 +5,7 @@ import json
 import pytest
 
 import fairseq_compat
-from tests.support.commands import BIN, LANGUAGE_MODEL, TRANSLATION, fairseq, python, run, succeeded
+from tests.support.commands import BIN, LANGUAGE_MODEL, ROOT, TRANSLATION, fairseq, python, run, succeeded
 
 LOAD = "import sys; from fairseq.checkpoint_utils import load_checkpoint_to_cpu; load_checkpoint_to_cpu(sys.argv[1])"
 
@@ -338,6 +338,20 @@ def train_with_scalar_noise(stock_data, tmp_path, **variables):
     return fairseq("train", stock_data, *options, **variables)
 
 
+def train_in_two_processes_of_a_cpu(stock_data, tmp_path, **variables):
+    options = (*TRANSLATION, "--max-update", "1", "--save-dir", tmp_path, "--ddp-backend", "legacy_ddp")
+    processes = ("--cpu", "--distributed-world-size", "2", "--distributed-backend", "gloo")
+    return fairseq("train", stock_data, *options, *processes, **variables)
+
+
+def train_a_model_of_a_plugin_with_hydra(stock_data, tmp_path, **variables):
+    model = ("model=transformer_posenc", f"common.user_dir={ROOT}/fairseq_posenc", "model.encoder_embed_dim=16")
+    sides = [f"model.{side}_{size}" for side in ("encoder", "decoder") for size in ("layers=1", "attention_heads=2")]
+    training = ("optimizer=adam", "optimization.lr=[0.003]", "optimization.max_update=1", "dataset.max_tokens=400")
+    task = ("task=translation", f"task.data={stock_data}", f"checkpoint.save_dir={tmp_path}")
+    return fairseq("hydra-train", *model, *sides, *task, *training, cwd=tmp_path, **variables)
+
+
 # What a PyTorch without a GPU says, built without and with CUDA.
 NO_GPU = ("CUDA", "NVIDIA driver")
 # patch -> (check, what the user reads without the patch, or one of several things)
@@ -359,6 +373,7 @@ CHECKS = {
     "scalar_noise_without_cuda": (train_with_scalar_noise, NO_GPU),
     "amp_unscales_once": (step_with_a_loss_scale, "in place of -2.0"),
     "ddp_on_cpu": (wrap_for_default_ddp, "device_ids"),
+    "spawn_on_cpu": (train_in_two_processes_of_a_cpu, "world size is 2 but have 0 available devices"),
     "process_group_at_exit": (end_a_distributed_run, "its threads still run"),
     "no_encoder_fast_path": (generate_padded, "Mask Type should be defined"),
     "plain_torch_version": (build_encoder_with_a_vendor_build, "invalid literal for int()"),
@@ -369,6 +384,7 @@ CHECKS = {
     "architecture_override": (validate_with_another_architecture, "Could not infer task type"),
     "eval_lm_skipped_samples": (evaluate_what_is_too_long, "Perplexity: 1.00"),
     "interactive_reads_utf8": (sentences_to_translate, "3 sentences"),
+    "hydra_user_dir": (train_a_model_of_a_plugin_with_hydra, "transformer_posenc"),
     "settings_are_no_code": (load_settings_that_are_code, "RUN"),
     "model_overrides": (override_with_no_dictionary, "SyntaxError"),
     "checkpoint_settings": (load_settings_of_another_type, "unsupported operand"),

@@ -144,8 +144,8 @@ def test_a_plain_checkpoint_is_evaluated_with_yarn(encoding, tmp_path):
     data = write_text(tmp_path / "data", 60)
     path = write_checkpoint(tmp_path / "plain.pt", data, encoding)
     state = torch.load(path, weights_only=False)
-    for name in [name for name in vars(state["cfg"]["model"]) if "scaling" in name or name.endswith("original_length")]:
-        delattr(state["cfg"]["model"], name)
+    for name in [name for name in state["cfg"]["model"] if "scaling" in name or name.endswith("original_length")]:
+        del state["cfg"]["model"][name]
     torch.save(state, path)
     yarn = {f"{encoding}_{name}": value for name, value in YARN.items()}
     flags = [word for name, value in YARN.items() for word in (f"--{encoding}-{name.replace('_', '-')}", value)]

@@ -40,7 +40,7 @@ def load(checkpoint, corpus):
 
 def test_checkpoint_records_every_option(trained, reversal_data):
     name, checkpoint = trained
-    recorded = vars(checkpoint_utils.load_checkpoint_to_cpu(str(checkpoint))["cfg"]["model"])
+    recorded = checkpoint_utils.load_checkpoint_to_cpu(str(checkpoint))["cfg"]["model"]
     assert recorded["encoder_position_encoding"] == recorded["decoder_position_encoding"] == name
     for option in encoding_class(name).options().values():
         assert option.attribute in recorded
@@ -180,6 +180,16 @@ def test_two_processes(reversal_data, tmp_path, backend):
         *("--distributed-backend", "gloo", *words),
     )
     assert "num_updates 4" in log and "training on 2 devices" in log
+
+
+def test_two_spawned_processes(reversal_data, tmp_path):
+    """fairseq starts them itself, and each loads --user-dir (fairseq's issue 4875)."""
+    processes = ("--cpu", "--distributed-world-size", 2, "--distributed-backend", "gloo", "--num-workers", 0)
+    words = (*small_flags("posnet-embed"), "--max-update", 4, *processes)
+    log = train(reversal_data, tmp_path, architecture("posnet-embed"), *words)
+    assert "num_updates 4" in log and "training on 2 devices" in log
+    model, _ = load(tmp_path / "checkpoint_last.pt", reversal_data)
+    assert model.encoder.embed_positions.name == "posnet-embed"
 
 
 @pytest.mark.parametrize("precision", ["--fp16", "--bf16"])

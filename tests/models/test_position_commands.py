@@ -23,7 +23,7 @@ def test_a_resumed_training_draws_the_same(reversal_data, tmp_path, positions):
     train(reversal_data, stopped, positions, "--max-epoch", 1)
     assert "Loaded checkpoint" in train(reversal_data, stopped, positions, "--max-epoch", 2)
     saved = [torch.load(folder / "checkpoint_last.pt", weights_only=False) for folder in (whole, stopped)]
-    assert vars(saved[0]["cfg"]["model"])["positions"].startswith(positions)
+    assert saved[0]["cfg"]["model"]["positions"].startswith(positions)
     for name, parameter in saved[0]["model"].items():
         assert torch.equal(saved[1]["model"][name], parameter), name
     words = [reversal_data, "--path", whole / "checkpoint_last.pt", "--beam", 2, "--max-len-b", 12]
