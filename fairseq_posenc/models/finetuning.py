@@ -17,6 +17,7 @@ from fairseq.trainer import Trainer
 from torch import nn
 
 from fairseq_posenc.errors import InputError
+from fairseq_posenc.models.configuration import given_settings
 
 logger = logging.getLogger(__name__)
 
@@ -40,7 +41,7 @@ class Origin:
     def of(cls, path: str) -> "Origin":
         """The same, from the settings in the file."""
         state = checkpoint_utils.load_checkpoint_to_cpu(path)
-        settings = state["cfg"]["model"] if state.get("cfg") else state.get("args")
+        settings = given_settings(state["cfg"]["model"] if state.get("cfg") else state.get("args"))
         names = {side: getattr(settings, f"{side}_position_encoding", None) for side in ("encoder", "decoder")}
         return cls(path, {side: name for side, name in names.items() if name})
 
