@@ -80,4 +80,17 @@ class _Additive(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, grad: torch.Tensor) -> tuple[None, torch.Tensor, None]:
-        return None, grad.to(ctx.bias_dtype).sum_to_size(ctx.bias_shape), None
+        return None, _centered(grad, ctx.bias_dtype).sum_to_size(ctx.bias_shape), None
+
+
+def _centered(grad: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
+    """The gradient (.., Tq, Tk) of what is added to scores, in a wider dtype without what rounding has added to rows.
+
+    The gradient of softmax sums to zero over the keys of a query. In half precision it does not, by far more than what
+    the parameters of a flat bias are to learn from it.
+    """
+    wide = grad.to(dtype)
+    if grad.dtype == dtype:
+        return wide
+    seen = wide != 0
+    return wide - seen * (wide.sum(-1, keepdim=True) / seen.sum(-1, keepdim=True).clamp(min=1))
