@@ -15,6 +15,9 @@ SHARED = {
     "kerple-log": (),
     "kerple-power": (),
     "posnet-attn": (),
+    "dynamic-bias": (),
+    "fire": (),
+    "deberta": (),
     "shaw": ("--shaw-layers", "shared"),
     "adaptive-t5": ("--adaptive-t5-layers", "shared"),
 }
