@@ -6,14 +6,13 @@ added to them, and so works with every encoding and pattern. Cross-attention has
 
 import math
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import torch
 from torch import nn
 
 from fairseq_posenc.encodings.limits import check_number
-from fairseq_posenc.errors import InputError
-from fairseq_posenc.names import named_numbers, nearest
+from fairseq_posenc.names import Choices
 
 
 class Scale:
@@ -22,6 +21,8 @@ class Scale:
     #: How users write it, and what it means.
     form: ClassVar[str]
     help: ClassVar[str]
+    #: Whether its number is whole.
+    whole: ClassVar[bool] = False
     #: Whether the factor depends on how many keys a query sees.
     counts: ClassVar[bool] = False
 
@@ -49,6 +50,7 @@ class LogN(Scale):
 
     length: int
     form = "log-n:L"
+    whole = True
     help = "max(1, ln n / ln L), with n keys that a query sees and L of them in training"
     counts = True
 
@@ -112,27 +114,10 @@ class Yarn(Scale):
 
 #: For no factor.
 PLAIN = "plain"
-#: By the name before the colon.
-SCALES: dict[str, type[Any]] = {"log-n": LogN, "ssmax": SSMax, "yarn": Yarn}
-#: For help and errors.
-FORMS = ", ".join([PLAIN, *(scale.form for scale in SCALES.values())])
-HELP = "; ".join([f"{PLAIN} (1)", *(f"{scale.form} ({scale.help})" for scale in SCALES.values())])
+CHOICES = Choices("--attention-scale", (LogN, SSMax, Yarn), PLAIN)
+HELP = f"{PLAIN} (1); {CHOICES.help}"
 
 
 def attention_scale(text: "str | Scale | None") -> Scale | None:
-    """The Scale that ``--attention-scale`` names; None: ``plain``.
-
-    Raises:
-        InputError: another name, another count of numbers, or a number out of range.
-    """
-    name, numbers = named_numbers(str(text or PLAIN))
-    if name == PLAIN and numbers == []:
-        return None
-    scale = SCALES.get(name)
-    if scale is None:
-        raise InputError(f"--attention-scale must be one of {FORMS}, but is {text}{nearest(name, [PLAIN, *SCALES])}")
-    whole = scale is LogN
-    counts = (0, 1) if scale is SSMax else (1,)
-    if numbers is None or len(numbers) not in counts or (whole and not numbers[0].is_integer()):
-        raise InputError(f"--attention-scale {text}: write {scale.form}, the letter a {'whole ' * whole}number")
-    return scale(*(int(number) if whole else number for number in numbers))
+    """The Scale that ``--attention-scale`` names; None: ``plain``. Raises InputError as ``Choices.parse`` does."""
+    return CHOICES.parse(text)

@@ -4,8 +4,8 @@ import json
 
 from fairseq_posenc.encodings import Stack, encoding_class, encoding_names
 from fairseq_posenc.encodings.base import HOOKS
-from fairseq_posenc.encodings.distances import DISTANCES
-from fairseq_posenc.encodings.numbering import NUMBERINGS
+from fairseq_posenc.encodings.distances import CHOICES as DISTANCES
+from fairseq_posenc.encodings.numbering import CHOICES as NUMBERINGS
 
 
 def add_arguments(parser):
@@ -60,10 +60,10 @@ def table(rows):
         text += ["", f"{row['name']}: {row['summary']}", f"    source: {row['source']}"]
         text += [f"    {o['flag']}{default(o)}: {o['help']}" for o in row["options"]]
     text += ["", "--positions: other numbers for positions, for encodings that take whole numbers, or any"]
-    text += [f"    {n.form}{' (any)' if n.fractions else ''}: {n.help}" for n in NUMBERINGS.values()]
+    text += [f"    {n.form}{' (any)' if n.fractions else ''}: {n.help}" for n in NUMBERINGS.classes.values()]
     having = ", ".join(row["name"] for row in rows if row["takes_distance"])
     text += ["", f"--distance: another distance for far keys, for {having}"]
-    text += [f"    {d.form}: {d.help}" for d in DISTANCES.values()]
+    text += [f"    {d.form}: {d.help}" for d in DISTANCES.classes.values()]
     return "\n".join(text)
 
 

@@ -2,14 +2,14 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import torch
 
 from fairseq_posenc.encodings.limits import check_number
 from fairseq_posenc.encodings.positions import Idx, Positions, index_of
 from fairseq_posenc.errors import InputError
-from fairseq_posenc.names import named_numbers, nearest
+from fairseq_posenc.names import Choices
 
 if TYPE_CHECKING:
     from fairseq_posenc.encodings.base import PositionEncoding
@@ -24,6 +24,8 @@ class Distance:
     #: How users write it, and what it means.
     form: ClassVar[str]
     help: ClassVar[str]
+    #: Whether its numbers are whole.
+    whole: ClassVar[bool] = True
     #: W: distances up to it stay as they are.
     exact: int
     #: Whether ``numbers`` depends on where a text begins.
@@ -138,26 +140,10 @@ def replaced(
 
 #: For distances as they are.
 PLAIN = "plain"
-#: By the name before the colon.
-DISTANCES: dict[str, type[Any]] = {"clamp": Clamp, "group": Group}
-#: For help and errors.
-FORMS = ", ".join([PLAIN, *(distance.form for distance in DISTANCES.values())])
-HELP = "; ".join(f"{distance.form} ({distance.help})" for distance in DISTANCES.values())
+CHOICES = Choices("--distance", (Clamp, Group), PLAIN)
+HELP = CHOICES.help
 
 
 def distance_named(text: "str | Distance | None") -> Distance | None:
-    """The Distance that ``--distance`` names; None: ``plain``.
-
-    Raises:
-        InputError: another name, another count of numbers, or a number out of range.
-    """
-    name, numbers = named_numbers(str(text or PLAIN))
-    if name == PLAIN and numbers == []:
-        return None
-    distance = DISTANCES.get(name)
-    if distance is None:
-        raise InputError(f"--distance must be one of {FORMS}, but is {text}{nearest(name, [PLAIN, *DISTANCES])}")
-    letters = distance.form.count(",") + 1
-    if numbers is None or len(numbers) != letters or not all(number.is_integer() for number in numbers):
-        raise InputError(f"--distance {text}: write {distance.form}, each letter a whole number")
-    return distance(*map(int, numbers))
+    """The Distance that ``--distance`` names; None: ``plain``. Raises InputError as ``Choices.parse`` does."""
+    return CHOICES.parse(text)

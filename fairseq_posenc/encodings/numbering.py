@@ -5,7 +5,7 @@ gives token t the embedding, rotation or bias of its number. Attention patterns 
 """
 
 from dataclasses import dataclass
-from typing import Any, ClassVar, Optional
+from typing import ClassVar, Optional
 
 import torch
 
@@ -13,7 +13,7 @@ from fairseq_posenc.encodings.base import ANY, CONSECUTIVE, PositionEncoding
 from fairseq_posenc.encodings.limits import check_number
 from fairseq_posenc.encodings.positions import PADDING, Positions
 from fairseq_posenc.errors import InputError
-from fairseq_posenc.names import named_numbers, nearest
+from fairseq_posenc.names import Choices
 
 #: The largest number of an option; such positions are still exact in fp32.
 MOST = 1e6
@@ -25,6 +25,8 @@ class Numbering:
     #: How users write it, and what it means.
     form: ClassVar[str]
     help: ClassVar[str]
+    #: Whether the numbers of the choice itself are whole.
+    whole: ClassVar[bool] = False
     #: Whether numbers may be no whole ones.
     fractions: ClassVar[bool] = False
     #: Whether evaluation counts 0, 1, 2, ..
@@ -89,6 +91,7 @@ class Shift(Numbering):
 
     most: int
     form = "shift:K"
+    whole = True
     help = "in training, all positions of a sentence plus one of 0 .. K - 1"
     training_only = True
     moves_all = True
@@ -127,6 +130,7 @@ class Random(Numbering):
 
     count: int
     form = "random:N"
+    whole = True
     help = "a sorted sample of 0 .. N - 1, drawn for each batch"
 
     def __post_init__(self) -> None:
@@ -220,33 +224,10 @@ def renumbered(positions: Positions, numbers: torch.Tensor, stop: int) -> Positi
 
 
 INDEX = Index()
-#: By the name before the colon.
-NUMBERINGS: dict[str, type[Any]] = {
-    "index": Index,
-    "shift": Shift,
-    "random": Random,
-    "continuous": Continuous,
-    "scale": Scale,
-}
-#: How many numbers a name may have, where it is not exactly one.
-_COUNTS = {"index": (0,), "continuous": (0, 1, 2, 3)}
-#: For help and errors.
-FORMS = ", ".join(numbering.form for numbering in NUMBERINGS.values())
-HELP = "; ".join(f"{numbering.form} ({numbering.help})" for numbering in NUMBERINGS.values())
+CHOICES = Choices("--positions", (Index, Shift, Random, Continuous, Scale))
+HELP = CHOICES.help
 
 
 def numbering(text: "str | Numbering") -> Numbering:
-    """The Numbering that ``--positions`` names.
-
-    Raises:
-        InputError: another name, another count of numbers, or a number out of range.
-    """
-    name, numbers = named_numbers(str(text))
-    if name not in NUMBERINGS:
-        raise InputError(f"--positions must be one of {FORMS}, but is {text}{nearest(name, NUMBERINGS)}")
-    made = NUMBERINGS[name]
-    whole = made in (Shift, Random)
-    if numbers is None or len(numbers) not in _COUNTS.get(name, (1,)) or (whole and not numbers[0].is_integer()):
-        kind = "whole number" if whole else "number"
-        raise InputError(f"--positions {text}: write {made.form}, each letter a {kind}")
-    return made(*(int(number) for number in numbers) if whole else numbers)
+    """The Numbering that ``--positions`` names. Raises InputError as ``Choices.parse`` does."""
+    return CHOICES.parse(text)

@@ -120,11 +120,11 @@ def test_models(scale):
     ("text", "told"),
     [
         ("logn:512", r"one of plain, log-n:L, ssmax\[:S\], yarn:S, but is logn:512 \(did you mean log-n\?\)"),
-        ("log-n", "log-n: write log-n:L, the letter a whole number"),
+        ("log-n", "log-n: write log-n:L, each letter a whole number"),
         ("log-n:1", "--attention-scale log-n:1: L must be between 2 and"),
         ("ssmax:0", "S must be between"),
         ("yarn:0.5", "S must be between 1 and"),
-        ("plain:2", "must be one of plain"),
+        ("plain:2", "plain:2: write plain"),
     ],
 )
 def test_bad_names_are_refused(text, told):
