@@ -182,6 +182,27 @@ def wrap_for_default_ddp(tmp_path, **variables):
     return python(code, tmp_path, **variables)
 
 
+def end_while_batches_are_made(**variables):
+    """Python ends while a batch is being made: what runs at the end, the last of all, looks for the thread."""
+    code = (
+        "import atexit, sys, time\n"
+        "batches = []\n"
+        "atexit.register(lambda: batches[0]._consumer.is_alive() and print('its thread still runs', file=sys.stderr))\n"
+        "from fairseq.data.iterators import BufferedIterator\n"
+        "class Slow:\n"
+        "    __len__ = lambda self: 100\n"
+        "    def __iter__(self):\n"
+        "        for number in range(100):\n"
+        "            time.sleep(0.2)\n"
+        "            yield number\n"
+        "batches.append(BufferedIterator(10, Slow()))\n"
+        "assert next(batches[0]) == 0\n"
+    )
+    result = python(code, **variables)
+    result.returncode = result.returncode or int("its thread still runs" in result.stderr)
+    return result
+
+
 def end_a_distributed_run(tmp_path, **variables):
     code = (
         "import sys, torch\n"
@@ -374,6 +395,7 @@ CHECKS = {
     "amp_unscales_once": (step_with_a_loss_scale, "in place of -2.0"),
     "ddp_on_cpu": (wrap_for_default_ddp, "device_ids"),
     "spawn_on_cpu": (train_in_two_processes_of_a_cpu, "world size is 2 but have 0 available devices"),
+    "data_thread_at_exit": (end_while_batches_are_made, "its thread still runs"),
     "process_group_at_exit": (end_a_distributed_run, "its threads still run"),
     "no_encoder_fast_path": (generate_padded, "Mask Type should be defined"),
     "plain_torch_version": (build_encoder_with_a_vendor_build, "invalid literal for int()"),
