@@ -100,7 +100,9 @@ class DeBERTa(PositionEncoding):
             low, high = 0, max(high, 0)
         to_position = self._products(q, self.project_key, distances, low, high)
         from_position = self._products(k, self.project_query, -distances.transpose(1, 2), -high, -low)
-        return (q @ k.transpose(-2, -1) + to_position + from_position.transpose(-2, -1)) / math.sqrt(3)
+        # q is divided by sqrt(D) already, k is not.
+        from_position = from_position.transpose(-2, -1) / math.sqrt(self.stack.head_dim)
+        return (q @ k.transpose(-2, -1) + to_position + from_position) / math.sqrt(3)
 
     def _products(
         self, x: torch.Tensor, project: nn.Linear, distances: torch.Tensor, low: int, high: int

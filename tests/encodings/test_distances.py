@@ -8,7 +8,7 @@ from fairseq_posenc.encodings.base import ANY
 from fairseq_posenc.encodings.distances import distance_named
 from fairseq_posenc.encodings.positions import Positions
 from fairseq_posenc.errors import InputError
-from tests.support.encodings import CASES
+from tests.support.encodings import CASES, products
 from tests.support.models import batch, build_small, build_small_lm, text
 
 HEADS, HEAD_DIM = 3, 4
@@ -40,8 +40,8 @@ def test_hooks_equal_references(name, kind, causal):
     for idx in given:
         numbers = list(idx) if isinstance(idx, range) else idx.index[0].tolist()
         x = torch.randn(1, HEADS, len(numbers), HEAD_DIM, dtype=torch.float64)
-        turned = encoding.rotate(x, x, idx, idx)
-        scores, bias = encoding.scores(*encoding.decay(*turned, idx, idx), idx, idx), encoding.bias(idx, idx, CPU)
+        q, k = encoding.decay(*encoding.rotate(x, x, idx, idx), idx, idx)
+        scores, bias = products(encoding, q, k, idx, idx), encoding.bias(idx, idx, CPU)
         scores = scores if bias is None else scores + bias
         mixed = encoding.mix(torch.eye(len(numbers)).roll(1, 0).expand(1, HEADS, -1, -1), x, idx, idx)
         for i, n in enumerate(numbers):

@@ -8,7 +8,7 @@ from fairseq_posenc.encodings.base import ANY, CONSECUTIVE, WHOLE
 from fairseq_posenc.encodings.numbering import numbering
 from fairseq_posenc.encodings.positions import PADDING, Positions, token_positions
 from fairseq_posenc.errors import InputError
-from tests.support.encodings import CASES, VARIANTS
+from tests.support.encodings import CASES, VARIANTS, products
 
 HEADS, HEAD_DIM = 3, 4
 CPU = torch.device("cpu")
@@ -74,7 +74,7 @@ def assert_compared(encoding, case, heads, rows, positions, first):
     q_idx, kv_idx = positions.columns(range(first, 5)), positions.columns(range(5))
     q, k = encoding.rotate(heads[:, :, first:], heads, q_idx, kv_idx)
     q, k = encoding.decay(q, k, q_idx, kv_idx)
-    scores = encoding.scores(q, k, q_idx, kv_idx)
+    scores = products(encoding, q, k, q_idx, kv_idx)
     bias = encoding.bias(q_idx, kv_idx, CPU)
     if bias is not None:
         assert bias.dtype == torch.float32 and bias.is_contiguous() and bias.size(0) == len(positions.index)

@@ -8,7 +8,7 @@ import torch
 from fairseq_posenc.encodings import Stack, encoding_class, encoding_names
 from fairseq_posenc.encodings.positions import PADDING, token_positions
 from fairseq_posenc.errors import InputError
-from tests.support.encodings import CASES, VARIANTS, away_from_zero
+from tests.support.encodings import CASES, VARIANTS, away_from_zero, products
 
 HEADS, HEAD_DIM = 3, 4
 CPU = torch.device("cpu")
@@ -47,7 +47,7 @@ def attend(encoding, x, q_idx, kv_idx):
         q, k = encoding.extend(x, x, x.transpose(1, 2).flatten(2), None)
         q = q[:, :, -len(q_idx) :]
     q, k = encoding.decay(q, k, q_idx, kv_idx)
-    scores = encoding.scores(q, k, q_idx, kv_idx)
+    scores = products(encoding, q, k, q_idx, kv_idx)
     biases = encoding.bias(q_idx, kv_idx, CPU), encoding.position_bias(torch.tensor([[*q_idx]]), q_idx, kv_idx)
     for bias in biases:
         scores = scores if bias is None else scores + bias

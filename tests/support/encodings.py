@@ -364,6 +364,12 @@ def cope(encoding, q, keys, ahead):
     return torch.tensor(scores, dtype=torch.float64)
 
 
+def products(encoding, q, k, q_idx, kv_idx):
+    """What ``scores`` gives, before 1/sqrt(D), as the references have it: attention divides the queries before."""
+    scale = 1 if encoding.overrides("extend") or encoding.counts_between else math.sqrt(q.size(-1))
+    return scale * encoding.scores(q / scale, k, q_idx, kv_idx)
+
+
 def deberta_row(options, distance):
     """delta of the paper, with the logarithmic steps of the authors' code: 0 far ahead, 2 span - 1 far behind."""
     span, steps = options["span"], abs(distance)
