@@ -108,7 +108,7 @@ def _difference(model: nn.Module, state_dict: dict[str, torch.Tensor], origin: O
         return None
     cure = "use a model of the same layers and dimensions"
     if origin is None:
-        cure = "use the settings of its training; --finetune-from-model takes one of another positional encoding"
+        cure = "use the settings and the dictionary of its training; --finetune-from-model takes another encoding"
     place = "the checkpoint" if origin is None else f"--finetune-from-model {origin.path}"
     return f"{place} is of another model: it {', '.join(told)}; {cure}"
 
