@@ -95,7 +95,7 @@ def test_other_models_are_refused(flags, told):
 
 def test_another_encoding_is_refused_where_no_training_begins():
     with pytest.raises(
-        InputError, match="the checkpoint is of another model: it lacks 2 parameters .* takes one of an"
+        InputError, match="the checkpoint is of another model: it lacks 2 parameters .* takes another enc"
     ):
         build_small("t5").load_state_dict(build_small("rope").state_dict())
 
