@@ -21,9 +21,7 @@ class PackedLinear(nn.Linear):
 
     def __init__(self, linear: nn.Linear) -> None:
         nn.Module.__init__(self)
-        self.in_features, self.out_features = linear.in_features, linear.out_features
-        self.weight, self.bias = linear.weight, linear.bias
-        self.training = linear.training
+        self.__dict__.update(linear.__dict__)  # its parameters and its hooks
         self._packed: torch.Tensor | None = None
         self._packed_from: tuple[int, int] | None = None
 

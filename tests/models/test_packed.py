@@ -79,6 +79,14 @@ def test_large_layers_of_a_model():
     assert list(model.state_dict()) == names
 
 
+def test_hooks_stay():
+    linear, seen = nn.Linear(8, 8), []
+    linear.register_forward_hook(lambda module, args, output: seen.append(type(module)))
+    with torch.no_grad():
+        PackedLinear(linear)(torch.randn(2, 8))
+    assert seen == [PackedLinear]
+
+
 def test_tied_weights_stay_tied():
     model = build_small_lm("alibi", "--share-decoder-input-output-embed")
     pack_linear_layers(model, least=1)
