@@ -3,6 +3,7 @@
 import hashlib
 import os
 from argparse import Namespace
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Optional
@@ -205,19 +206,12 @@ def load_model(path, text, overrides=None, precision="fp32", device="cpu"):
             dictionary is a different one, or the task adds tokens before or after the text.
     """
     path = str(path)
-    try:
+    with errors_naming(path):
         sha256 = file_sha256(path)
         state = read_state(path, overrides or {})
         check_state(path, state)
         task = LanguageModelingTask(Namespace(data=text.data), text.dictionary)
         (model,), cfg, _ = checkpoint_utils.load_model_ensemble_and_task([path], task=task, state=state)
-    except InputError as error:
-        raise InputError(str(error) if path in str(error) else f"{path}: {error}") from None
-    except Exception as error:
-        line = explain(error)
-        if line is None:
-            raise
-        raise InputError(line if path in line else f"{path}: {line}") from error
     settings = cfg.model
     if OmegaConf.is_config(settings):
         settings = Namespace(**OmegaConf.to_container(settings, enum_to_str=True))
@@ -225,6 +219,20 @@ def load_model(path, text, overrides=None, precision="fp32", device="cpu"):
     model = model.to(device=device, dtype=PRECISIONS[precision]).eval().requires_grad_(False)
     seed, length = (getattr(part, name, None) for part, name in ((cfg.common, "seed"), (cfg.task, "tokens_per_sample")))
     return LanguageModel(path, sha256, model, settings, seed, length)
+
+
+@contextmanager
+def errors_naming(path):
+    """Turn errors of users into an InputError of one line that names the checkpoint."""
+    try:
+        yield
+    except InputError as error:
+        raise InputError(str(error) if path in str(error) else f"{path}: {error}") from None
+    except Exception as error:
+        line = explain(error)
+        if line is None:
+            raise
+        raise InputError(line if path in line else f"{path}: {line}") from error
 
 
 def read_state(path, overrides):

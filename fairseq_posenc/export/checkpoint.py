@@ -11,8 +11,7 @@ from omegaconf import OmegaConf
 
 import fairseq_posenc.models.language_model
 import fairseq_posenc.models.transformer  # noqa: F401 (both register the architectures)
-from fairseq_compat.user_errors import explain
-from fairseq_posenc.analysis.language_model import check_task, read_state
+from fairseq_posenc.analysis.language_model import check_task, errors_naming, read_state
 from fairseq_posenc.errors import InputError
 from fairseq_posenc.models.checks import check_finite
 from fairseq_posenc.models.decoder import Decoder
@@ -72,17 +71,10 @@ def load_trained(path: str, data: str | None = None, overrides: dict[str, Any] |
             finite, or it holds a model of stock fairseq.
     """
     overrides = {**(overrides or {}), **({} if data is None else {"data": data})}
-    try:
+    with errors_naming(path):
         state = read_state(path, overrides)
         check_finite(state["model"])
         (model,), cfg, task = checkpoint_utils.load_model_ensemble_and_task([path], overrides, state=state)
-    except InputError as error:
-        raise InputError(str(error) if path in str(error) else f"{path}: {error}") from None
-    except Exception as error:
-        line = explain(error)
-        if line is None:
-            raise
-        raise InputError(line if path in line else f"{path}: {line}") from error
     settings = cfg.model
     if OmegaConf.is_config(settings):
         settings = Namespace(**OmegaConf.to_container(settings, enum_to_str=True))
