@@ -114,6 +114,7 @@ setup(
             "scipy",
             "pytest",
             "pytest-xdist",
+            "coverage",
             "hypothesis",
             "mypy==2.4.1",
             "ruff==0.17.6",

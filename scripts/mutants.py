@@ -1,250 +1,233 @@
 """Break hooks, masks, caches and protocols by one sign or index at a time; report what the fast tests do not notice.
 
-    python scripts/mutants.py                        two mutants per function (hours on one core)
+    python scripts/mutants.py                        two mutants per function (an hour on two cores)
     python scripts/mutants.py --per-function 1 --only encodings/rope,attention/masks
     python scripts/mutants.py --list                 the mutants, none of which is run
 
-A mutant is a copy of the package with one operator or number changed: + and -, * and /, < and <=, > and >=, == and !=,
-a sign, or an index or the end of a range by one. Its tests run in a fork of one process, first those that name the
-encoding. Mutants that change nothing are in equivalent_mutants.tsv, each with its reason. Ends with status 1 if a
-mutant was not noticed.
+A mutant is a function with one operator or number changed: + and -, * and /, < and <=, > and >=, == and !=, a sign,
+or an index or the end of a range by one. First all tests run once, to see which of them reach which line. Each mutant
+is then made in a fork of this process, by giving the function other code, and meets the tests that reach its line: the
+quick ones first, until one fails. Mutants that change nothing are in equivalent_mutants.tsv, each with its reason.
+Ends with status 1 if a mutant was not noticed.
 """
 
 import argparse
-import ast
-import csv
+import gc
 import json
 import os
-import shutil
+import pickle
+import signal
 import sys
-import tempfile
-from collections.abc import Iterator
+import time
+import types
+from collections import defaultdict
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[1]
-PACKAGE = "fairseq_posenc"
-EQUIVALENT = Path(__file__).with_name("equivalent_mutants.tsv")
+import pytest
+from mutant_finder import PACKAGE, Mutant, mutants
 
-INVARIANTS = ["tests/models/test_invariants.py", "tests/models/test_language_model_invariants.py"]
-OF_ATTENTION = ["tests/attention", "tests/encodings", *INVARIANTS, "tests/models/test_positions.py", "tests/generation"]
-#: Modules that are broken -> the tests that should notice.
-SUBJECTS = {
-    "encodings/*.py": ["tests/encodings", *INVARIANTS, "tests/attention", "tests/models/test_positions.py"],
-    "attention/*.py": OF_ATTENTION,
-    "generation/*.py": ["tests/generation"],
-    "criterions/*.py": ["tests/criterions"],
-    "optim/*.py": ["tests/optim"],
-    "analysis/extrapolation*.py": ["tests/analysis"],
-    "analysis/resolution.py": ["tests/analysis"],
-    "analysis/receptive_field.py": ["tests/analysis"],
-    "analysis/by_distance.py": ["tests/analysis"],
-}
-OPERATORS = {ast.Add: "-", ast.Sub: "+", ast.Mult: "/", ast.Div: "*"}
-COMPARISONS = {ast.Lt: "<=", ast.LtE: "<", ast.Gt: ">=", ast.GtE: ">", ast.Eq: "!=", ast.NotEq: "=="}
-#: Calls whose numbers are ends of ranges.
-RANGES = {"range", "arange", "narrow", "tril", "triu", "pad", "diagonal"}
+#: The tests that should notice.
+TESTS = (
+    *("tests/encodings", "tests/attention", "tests/generation", "tests/criterions", "tests/optim", "tests/analysis"),
+    *("tests/models/test_invariants.py", "tests/models/test_language_model_invariants.py"),
+    *("tests/models/test_positions.py", "tests/models/test_checkpoint_activations.py"),
+)
 
 
-@dataclass(frozen=True)
-class Mutant:
-    """One change: in a module (its path in the package), the code [start, stop) of its text becomes ``new``."""
-
-    module: str
-    function: str
-    line: int
-    start: int
-    stop: int
-    new: str
-    shown: str
-
-    @property
-    def key(self) -> tuple[str, str, str]:
-        """What names it in the list of equivalent mutants, also after lines have moved."""
-        return self.module, self.function, self.shown
-
-
-class Finder(ast.NodeVisitor):
-    """Finds all mutants of a module."""
-
-    def __init__(self, module: str, text: str) -> None:
-        self.module, self.text = module, text
-        self.found: list[Mutant] = []
-        self._functions: list[str] = []
-        lines = text.encode().splitlines(keepends=True)
-        self._starts = [sum(map(len, lines[:number])) for number in range(len(lines) + 1)]
-
-    def visit_FunctionDef(self, node: ast.FunctionDef) -> None:
-        self._functions.append(node.name)
-        for statement in node.body:  # neither defaults nor annotations
-            self.visit(statement)
-        self._functions.pop()
-
-    def visit_ClassDef(self, node: ast.ClassDef) -> None:
-        self._functions.append(node.name)
-        for statement in node.body:
-            self.visit(statement)
-        self._functions.pop()
-
-    def skip(self, node: ast.AST) -> None:
-        """What only messages, types and checks have."""
-
-    visit_Raise = visit_JoinedStr = visit_AnnAssign = visit_Assert = visit_Import = visit_ImportFrom = skip
-
-    def visit_BinOp(self, node: ast.BinOp) -> None:
-        if type(node.op) in OPERATORS and not _is_text(node):
-            self._between(node.left, node.right, OPERATORS[type(node.op)])
-        self.generic_visit(node)
-
-    def visit_AugAssign(self, node: ast.AugAssign) -> None:
-        if type(node.op) in OPERATORS:
-            self._between(node.target, node.value, OPERATORS[type(node.op)] + "=")
-        self.generic_visit(node)
-
-    def visit_Compare(self, node: ast.Compare) -> None:
-        if len(node.ops) == 1 and type(node.ops[0]) in COMPARISONS:
-            self._between(node.left, node.comparators[0], COMPARISONS[type(node.ops[0])])
-        self.generic_visit(node)
-
-    def visit_UnaryOp(self, node: ast.UnaryOp) -> None:
-        if isinstance(node.op, ast.USub) and not isinstance(node.operand, ast.Constant):
-            start = self._place(node)
-            self._add(node, start, start + 1, "")
-        self.generic_visit(node)
-
-    def visit_Subscript(self, node: ast.Subscript) -> None:
-        for part in ast.walk(node.slice):
-            self._number(part)
-        self.generic_visit(node)
-
-    def visit_Call(self, node: ast.Call) -> None:
-        name = getattr(node.func, "attr", getattr(node.func, "id", ""))
-        for argument in node.args if name in RANGES else []:
-            self._number(argument)
-        self.generic_visit(node)
-
-    def _number(self, node: ast.AST) -> None:
-        if isinstance(node, ast.Constant) and type(node.value) is int:
-            start, stop = self._place(node), self._place(node, end=True)
-            self._add(node, start, stop, str(node.value + 1))
-
-    def _between(self, left: ast.expr, right: ast.expr, new: str) -> None:
-        start, stop = self._place(left, end=True), self._place(right)
-        between = self.text.encode()[start:stop].decode()
-        operator = between.strip(" ()\n")
-        if operator in ("+", "-", "*", "/", "+=", "-=", "*=", "/=", "<", "<=", ">", ">=", "==", "!="):
-            start += between.index(operator)
-            self._add(left, start, start + len(operator), new)
-
-    def _place(self, node: ast.AST, end: bool = False) -> int:
-        line, column = (node.end_lineno, node.end_col_offset) if end else (node.lineno, node.col_offset)
-        return self._starts[line - 1] + column
-
-    def _add(self, node: ast.AST, start: int, stop: int, new: str) -> None:
-        if not self._functions:
-            return
-        code, line = self.text.encode(), node.lineno
-        first, last = code.rfind(b"\n", 0, start) + 1, code.find(b"\n", stop)
-        shown = (code[first:start] + b"[" + code[start:stop] + b" -> " + new.encode() + b"]" + code[stop:last]).decode()
-        self.found.append(Mutant(self.module, ".".join(self._functions), line, start, stop, new, shown.strip()))
-
-
-def _is_text(node: ast.BinOp) -> bool:
-    return any(isinstance(part, ast.Constant) and isinstance(part.value, str) for part in ast.walk(node))
-
-
-def spaced(items: list, most: int) -> list:
-    """At most so many of them, evenly spaced."""
-    return items if len(items) <= most else [items[place * len(items) // most] for place in range(most)]
-
-
-def mutants(per_function: int, only: list[str]) -> Iterator[tuple[Mutant, list[str]]]:
-    """All mutants that are to be run, with their tests."""
-    equivalent = equivalents()
-    for pattern, tests in SUBJECTS.items():
-        for path in sorted((ROOT / PACKAGE).glob(pattern)):
-            module = path.relative_to(ROOT / PACKAGE).as_posix()
-            if only and not any(name in module for name in only):
-                continue
-            finder = Finder(module, path.read_text(encoding="utf-8"))
-            finder.visit(ast.parse(finder.text))
-            by_function: dict[str, list[Mutant]] = {}
-            for mutant in finder.found:
-                if mutant.key not in equivalent:
-                    by_function.setdefault(mutant.function, []).append(mutant)
-            for found in by_function.values():
-                yield from ((mutant, tests) for mutant in spaced(found, per_function))
-
-
-def equivalents() -> set[tuple[str, str, str]]:
-    with EQUIVALENT.open(encoding="utf-8", newline="") as lines:
-        return {(row["module"], row["function"], row["change"]) for row in csv.DictReader(lines, delimiter="\t")}
-
-
-def noticed(mutant: Mutant, tests: list[str], tree: Path) -> bool:
-    """Whether a test fails. ``tree``: a copy of the repository, which is as before afterwards."""
-    path = tree / PACKAGE / mutant.module
+def apply(mutant: Mutant, root: Path) -> None:
+    """Give the functions of the module, wherever they are in this process, the code of the mutant."""
+    path = root / PACKAGE / mutant.module
     before = path.read_bytes()
-    path.write_bytes(before[: mutant.start] + mutant.new.encode() + before[mutant.stop :])
-    name = Path(mutant.module).stem.split("_")[0]
-    try:
-        return any(fails([*tests, *words], tree) for words in (["-k", name], []))
-    finally:
-        path.write_bytes(before)
+    changed = before[: mutant.start] + mutant.new.encode() + before[mutant.stop :]
+    codes: dict[tuple[str, int], list[types.CodeType]] = defaultdict(list)
+
+    def collect(code: types.CodeType) -> None:
+        codes[code.co_name, code.co_firstlineno].append(code)
+        for constant in code.co_consts:
+            if isinstance(constant, types.CodeType):
+                collect(constant)
+
+    collect(compile(changed, str(path), "exec"))
+    for function in gc.get_objects():
+        if isinstance(function, types.FunctionType) and Path(function.__code__.co_filename) == path:
+            found = codes[function.__code__.co_name, function.__code__.co_firstlineno]
+            if len(found) == 1:  # not one of several lambdas in a line
+                function.__code__ = found[0]
 
 
-def fails(words: list[str], tree: Path) -> bool:
-    """Whether pytest with these arguments ends with failures; in a fork, which has PyTorch imported."""
-    child = os.fork()
-    if child == 0:
-        status = 3
-        try:
-            import pytest
+@dataclass
+class Reach:
+    """What the tests reach: the tests of each (module, line), and the seconds that each test takes."""
 
-            os.chdir(tree)
-            os.environ["PYTHONPATH"] = str(tree)
-            sys.path.insert(0, str(tree))
-            silent = os.open(os.devnull, os.O_WRONLY)
-            os.dup2(silent, 1), os.dup2(silent, 2)
-            status = int(pytest.main(["-x", "-q", "-m", "not slow", "-p", "no:cacheprovider", *words]))
-        finally:
-            os._exit(status)
-    _, status = os.waitpid(child, 0)
-    # 5: no test has the name of the module.
-    return os.waitstatus_to_exitcode(status) not in (0, 5)
+    tests: dict[tuple[str, int], set[str]]
+    seconds: dict[str, float]
+
+    def chosen(self, mutant: Mutant, seconds: float) -> list[str]:
+        """The tests for a mutant: the quickest of each test function first, as far as the seconds go."""
+        by_function = defaultdict(list)
+        reaching = self.tests.get((mutant.module, mutant.line), set())
+        for test in sorted(reaching, key=lambda test: (self.seconds[test], test)):
+            by_function[test.split("[")[0]].append(test)
+        turns = [(turn, self.seconds[test], test) for found in by_function.values() for turn, test in enumerate(found)]
+        chosen, total = [], 0.0
+        for _, needed, test in sorted(turns):
+            total += needed
+            if chosen and total > seconds:
+                break
+            chosen.append(test)
+        return chosen
+
+
+class Plugin:
+    """Runs the mutants in place of the collected tests."""
+
+    def __init__(self, root: Path, chosen: list[Mutant], args: argparse.Namespace) -> None:
+        self.root, self.mutants, self.args = root, chosen, args
+        self.missed: list[Mutant] = []
+        self._failed = False
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        self._failed |= report.failed
+
+    def pytest_runtestloop(self, session: pytest.Session) -> bool:
+        from tqdm import tqdm
+
+        reach = self._reach(session)
+        running: dict[int, Mutant] = {}
+        waiting = list(reversed(self.mutants))
+        with tqdm(total=len(self.mutants), desc="mutants", file=sys.stderr) as progress:
+            while waiting or running:
+                if waiting and len(running) < self.args.jobs:
+                    mutant = waiting.pop()
+                    running[self._fork(partial(self._noticed, session, mutant, reach))] = mutant
+                    continue
+                child, status = os.wait()
+                progress.update()
+                mutant = running.pop(child)
+                if os.waitstatus_to_exitcode(status) == 0:
+                    self.missed.append(mutant)
+                    print(f"not noticed: {mutant}", flush=True)
+        return True
+
+    @staticmethod
+    def _fork(work: Callable[[], int]) -> int:
+        """Run ``work`` in a silent fork, which ends with its result; return the process."""
+        sys.stdout.flush()
+        child = os.fork()
+        if child == 0:
+            status = 3
+            try:
+                silent = os.open(os.devnull, os.O_WRONLY)
+                os.dup2(silent, 1), os.dup2(silent, 2)
+                status = work()
+            finally:
+                os._exit(status)
+        return child
+
+    def _run(self, items: list[pytest.Item]) -> Iterator[tuple[pytest.Item, float]]:
+        for item, following in zip(items, [*items[1:], None]):
+            begun = time.monotonic()
+            item.ihook.pytest_runtest_protocol(item=item, nextitem=following)
+            yield item, time.monotonic() - begun
+
+    def _noticed(self, session: pytest.Session, mutant: Mutant, reach: Reach) -> int:
+        """1 if a test fails or they do not end; 0 otherwise."""
+        items = {item.nodeid: item for item in session.items}
+        tests = reach.chosen(mutant, self.args.seconds)
+        # Without Python's handler it also ends a loop in C.
+        signal.alarm(int(self.args.limit + 10 * sum(reach.seconds[test] for test in tests)))
+        apply(mutant, self.root)
+        return int(any(self._failed for _ in self._run([items[test] for test in tests if test in items])))
+
+    def _reach(self, session: pytest.Session) -> Reach:
+        """Run all tests once, a share of the files in each of several forks."""
+        kept = self.args.reach
+        if kept and kept.exists():
+            return pickle.loads(kept.read_bytes())
+        files = sorted({item.path for item in session.items})
+        parts = [self.root / f".mutants-{os.getpid()}-{job}" for job in range(self.args.jobs)]
+        for job, part in enumerate(parts):
+            own = set(files[job :: self.args.jobs])
+            self._fork(partial(self._measure, [item for item in session.items if item.path in own], part))
+        failed = [status for _, status in [os.wait() for _ in parts] if status]
+        found: list[Reach] = [pickle.loads(part.read_bytes()) for part in parts if part.exists()]
+        for part in parts:
+            part.unlink(missing_ok=True)
+        if failed or len(found) < len(parts):
+            pytest.exit("the tests fail without any mutant", returncode=2)
+        reach = Reach(defaultdict(set), {})
+        for part in found:
+            reach.seconds.update(part.seconds)
+            for line, tests in part.tests.items():
+                reach.tests[line] |= tests
+        if kept:
+            kept.write_bytes(pickle.dumps(reach))
+        return reach
+
+    def _measure(self, items: list[pytest.Item], output: Path) -> int:
+        """Write what these tests reach; 1 if one fails."""
+        import coverage
+
+        package = self.root / PACKAGE
+        measured = coverage.Coverage(data_file=None, config_file=False, include=[f"{package}/*"])
+        measured.start()
+        reach = Reach(defaultdict(set), {})
+        measured.switch_context(items[0].nodeid if items else "")
+        for place, (item, seconds) in enumerate(self._run(items)):
+            reach.seconds[item.nodeid] = seconds
+            if place + 1 < len(items):
+                measured.switch_context(items[place + 1].nodeid)
+        measured.stop()
+        data = measured.get_data()
+        for path in data.measured_files():
+            module = Path(path).relative_to(package).as_posix()
+            for line, tests in data.contexts_by_lineno(path).items():
+                reach.tests[module, line] |= {test for test in tests if test}
+        output.write_bytes(pickle.dumps(reach))
+        return int(self._failed)
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--per-function", type=int, default=2, metavar="N", help="mutants per function (default: 2)")
-    parser.add_argument("--only", default="", metavar="PART,PART", help="modules whose path has one of these parts")
-    parser.add_argument("--list", action="store_true", help="print the mutants and run none")
-    parser.add_argument("--json", type=Path, metavar="FILE", help="write what was not noticed")
+    add = parser.add_argument
+    add("--per-function", type=int, default=2, metavar="N", help="mutants per function (default: 2)")
+    add("--only", default="", metavar="PART,PART", help="modules whose path has one of these parts")
+    add("--list", action="store_true", help="print the mutants and run none")
+    add("--json", type=Path, metavar="FILE", help="write what was not noticed")
+    add("--jobs", type=int, default=os.cpu_count(), metavar="N", help="processes (default: one per core)")
+    add("--seconds", type=float, default=60, metavar="N", help="of tests per mutant (default: 60)")
+    add("--limit", type=int, default=120, metavar="N", help="more seconds than tests should take (default: 120)")
+    add("--reach", type=Path, metavar="FILE", help="which tests reach which line: written, or used if it exists")
+    add("--root", type=Path, default=Path(__file__).parents[1], help="the repository (default: this one)")
     args = parser.parse_args()
-    chosen = list(mutants(args.per_function, [part for part in args.only.split(",") if part]))
+    root = args.root.resolve()
+    chosen = list(mutants(root, args.per_function, [part for part in args.only.split(",") if part]))
     if args.list:
-        for mutant, _ in chosen:
-            print(f"{mutant.module}:{mutant.line}\t{mutant.function}\t{mutant.shown}")
+        print("\n".join(map(str, chosen)))
         return 0
 
-    import fairseq.models  # noqa: F401 (the forks have them)
-    import hypothesis  # noqa: F401
-    import pytest  # noqa: F401
-    from tqdm import tqdm
+    os.environ["OMP_NUM_THREADS"] = "1"
+    os.chdir(root)
+    sys.path.insert(0, str(root))
+    from hypothesis import Phase, settings
 
-    missed = []
-    with tempfile.TemporaryDirectory() as folder:
-        tree = Path(folder) / "tree"
-        shutil.copytree(ROOT, tree, ignore=shutil.ignore_patterns(".git", ".venv", "work", "__pycache__", "results"))
-        for mutant, tests in tqdm(chosen, desc="mutants", file=sys.stderr):
-            if not noticed(mutant, tests, tree):
-                missed.append(mutant)
-                print(f"not noticed: {mutant.module}:{mutant.line}\t{mutant.function}\t{mutant.shown}", flush=True)
-    print(f"{len(chosen) - len(missed)} of {len(chosen)} mutants noticed")
+    # The first failure is enough, and none is kept for the next run.
+    settings.register_profile("mutants", phases=[Phase.explicit, Phase.generate], database=None)
+    settings.load_profile("mutants")
+    plugin = Plugin(root, chosen, args)
+    tests = [test for test in TESTS if (root / test).exists()]
+    without = [word for name in ("terminal", "cacheprovider", "xdist") for word in ("-p", f"no:{name}")]
+    status = pytest.main(["-m", "not slow", *without, *tests], plugins=[plugin])
+    if status:
+        sys.exit(f"mutants.py: error: the tests cannot be run (pytest's status {int(status)}); try scripts/test.sh")
+    print(f"{len(chosen) - len(plugin.missed)} of {len(chosen)} mutants noticed")
     if args.json:
-        record = [{"module": one.module, "function": one.function, "change": one.shown} for one in missed]
+        record = [{"module": one.module, "function": one.function, "change": one.shown} for one in plugin.missed]
         args.json.write_text(json.dumps({"mutants": len(chosen), "not_noticed": record}, indent=1) + "\n")
-    return 1 if missed else 0
+    return 1 if plugin.missed else 0
 
 
 if __name__ == "__main__":

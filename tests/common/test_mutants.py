@@ -1,21 +1,46 @@
 """scripts/mutants.py: what it changes, and that it tells a change that tests notice from one that they do not."""
 
 import ast
+import json
 import runpy
+import sys
 
+from tests.support.commands import run
 from tests.support.recipes import ROOT
 
-MUTANTS = runpy.run_path(str(ROOT / "scripts" / "mutants.py"), run_name="mutants")
+FINDER = runpy.run_path(str(ROOT / "scripts" / "mutant_finder.py"))
+MODULE = """
+def double(x):
+    half = x / 2
+    return x + x
+
+
+def count(end):
+    place = 0
+    while place < end:
+        place = place + 1
+    return place
+
+
+def unused(x):
+    return -x
+"""
 TEST = """
-import runpy
+from fairseq_posenc.encodings import module
 
 
 def test_double():
-    assert runpy.run_path("fairseq_posenc/module.py")["double"](2) == 4
+    assert module.double(2) == 4
+
+
+def test_count():
+    assert module.count(3) == 3
 """
 SOURCE = '''
 """A module."""
 LIMIT = 3 + 4
+class Constants:
+    LIMIT = 3 + 4
 
 
 def scores(q, k, length=2 - 1):
@@ -29,7 +54,7 @@ def scores(q, k, length=2 - 1):
 
 
 def found_in(source, module="module.py"):
-    finder = MUTANTS["Finder"](module, source)
+    finder = FINDER["Finder"](module, source)
     finder.visit(ast.parse(source))
     return finder.found
 
@@ -47,9 +72,9 @@ def test_it_changes_operators_signs_and_indices_but_no_text():
 
 
 def test_there_are_enough_mutants_and_all_equivalent_ones_exist():
-    every = [mutant for mutant, _ in MUTANTS["mutants"](per_function=999, only=[])]
+    every = list(FINDER["mutants"](ROOT, per_function=999, only=[]))
     assert len(every) >= 500
-    equivalent = MUTANTS["equivalents"]()
+    equivalent = FINDER["equivalents"]()
     assert not equivalent & {mutant.key for mutant in every}
     for module in {module for module, _, _ in equivalent}:
         source = (ROOT / "fairseq_posenc" / module).read_text()
@@ -57,12 +82,18 @@ def test_there_are_enough_mutants_and_all_equivalent_ones_exist():
 
 
 def test_tests_notice_a_mutant_or_not(tmp_path):
-    (tmp_path / "fairseq_posenc").mkdir()
-    module = tmp_path / "fairseq_posenc" / "module.py"
-    module.write_text("def double(x):\n    half = x / 2\n    return x + x\n")
-    test = tmp_path / "test_module.py"
-    test.write_text(TEST)
-    before = module.read_text()
-    noticed = {mutant.shown: MUTANTS["noticed"](mutant, ["test_module.py"], tmp_path) for mutant in found_in(before)}
-    assert noticed == {"half = x [/ -> *] 2": False, "return x [+ -> -] x": True}
-    assert module.read_text() == before
+    """Also one that does not end, after the time that its tests may take."""
+    for folder in ("fairseq_posenc/encodings", "tests/encodings"):
+        (tmp_path / folder).mkdir(parents=True)
+    (tmp_path / "fairseq_posenc" / "__init__.py").touch()
+    (tmp_path / "fairseq_posenc" / "encodings" / "__init__.py").touch()
+    module = tmp_path / "fairseq_posenc" / "encodings" / "module.py"
+    module.write_text(MODULE)
+    (tmp_path / "tests" / "encodings" / "test_module.py").write_text(TEST)
+    script = ROOT / "scripts" / "mutants.py"
+    words = ("--root", tmp_path, "--json", tmp_path / "out.json", "--limit", "2", "--per-function", "9")
+    done = run(sys.executable, script, *words, cwd=tmp_path, PYTHONPATH=str(tmp_path))
+    assert done.returncode == 1 and "3 of 5 mutants noticed" in done.stdout, done.stdout + done.stderr
+    missed = [line["change"] for line in json.loads((tmp_path / "out.json").read_text())["not_noticed"]]
+    assert missed == ["half = x [/ -> *] 2", "return [- -> ]x"]
+    assert module.read_text() == MODULE
