@@ -220,7 +220,7 @@ def main() -> int:
     plugin = Plugin(root, chosen, args)
     tests = [test for test in TESTS if (root / test).exists()]
     without = [word for name in ("terminal", "cacheprovider", "xdist") for word in ("-p", f"no:{name}")]
-    status = pytest.main(["-m", "not slow", *without, *tests], plugins=[plugin])
+    status = pytest.main(["-o", "addopts=", "-m", "not slow", *without, *tests], plugins=[plugin])
     if status:
         sys.exit(f"mutants.py: error: the tests cannot be run (pytest's status {int(status)}); try scripts/test.sh")
     print(f"{len(chosen) - len(plugin.missed)} of {len(chosen)} mutants noticed")
