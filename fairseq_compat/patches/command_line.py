@@ -126,6 +126,7 @@ def quiet_warnings(module):
     for message, category in (
         (r"\s*'.*' is validated against ConfigStore schema", UserWarning),
         (r"`torch\.cuda\.amp\.\w+\(args\.\.\.\)` is deprecated", FutureWarning),
+        (r"`torch\.jit\.script` is deprecated", FutureWarning),
         (r"'pin_memory' argument is set as true but no accelerator", UserWarning),
         (r"Support for mismatched key_padding_mask and attn_mask is deprecated", UserWarning),
     ):

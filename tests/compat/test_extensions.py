@@ -59,6 +59,7 @@ def test_a_balanced_assignment():
 def test_building_without_a_source_says_so(tmp_path):
     result = run(sys.executable, SCRIPT, tmp_path)
     assert result.returncode == 1
-    assert result.stderr == (
-        f"error: {tmp_path}/fairseq/clib/libnat/edit_dist.cpp is missing; give the directory of fairseq's repository\n"
+    # PyTorch's builds for CUDA also write that there is no GPU.
+    assert result.stderr.splitlines()[-1] == (
+        f"error: {tmp_path}/fairseq/clib/libnat/edit_dist.cpp is missing; give the directory of fairseq's repository"
     )
