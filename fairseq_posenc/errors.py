@@ -9,3 +9,7 @@ class InputError(ValueError):
     """
 
     one_line = True
+
+    def __init__(self, message: str) -> None:
+        # Values and file names may hold line breaks, and characters that a terminal acts on.
+        super().__init__("".join(letter if letter.isprintable() else ascii(letter)[1:-1] for letter in message))

@@ -6,7 +6,9 @@ import sys
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 
+import tests.support.fuzzing  # noqa: F401 (registers the profiles)
 from tests.support.commands import BIN, LANGUAGE_MODEL, TRANSLATION, fairseq, output, succeeded, write_corpus
 from tests.support.recipes import LM, WMT14, run_script
 from tests.support.translations import REFERENCES
@@ -18,6 +20,10 @@ LONGEST_FIRST = (
 )
 
 ORACLES = Path(__file__).resolve().parents[2] / "shared" / "oracles"
+
+
+def pytest_configure(config):
+    settings.load_profile("fast" if "not slow" in config.option.markexpr else "slow")
 
 
 def pytest_collection_modifyitems(items):

@@ -21,9 +21,9 @@ def records(text, kind):
             continue
         try:
             record = json.loads(line)
-        except ValueError:  # a truncated line of an interrupted run
+            found[int(record["epoch" if kind == "train" else "valid_num_updates"])] = record
+        except (LookupError, TypeError, ValueError, ArithmeticError):  # a truncated line of an interrupted run
             continue
-        found[record["epoch"] if kind == "train" else int(record["valid_num_updates"])] = record
     return [found[key] for key in sorted(found)]
 
 
@@ -36,10 +36,19 @@ def training_summary(path):
         ``valid_losses``, a list of [update, loss].
 
     Raises:
-        InputError: there is no log, or it has no complete epoch.
+        InputError: there is no log, it has no complete epoch, or a record lacks a number.
     """
     if not path.is_file():
         raise InputError(f"{path}: no such file; train the system first, with train.sh")
+    try:
+        return _summary(path)
+    except InputError:
+        raise
+    except (LookupError, TypeError, ValueError, ArithmeticError) as error:
+        raise InputError(f"{path} is damaged ({error!r}); train the system again") from None
+
+
+def _summary(path):
     text = path.read_text(encoding="utf-8", errors="replace")
     epochs, validations = records(text, "train"), records(text, "valid")
     parameters = PARAMETERS.search(text)

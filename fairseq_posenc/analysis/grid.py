@@ -133,8 +133,9 @@ class Grid:
             for pattern in names[path]
             for length in self.lengths
         ]
-        for cell in cells:
-            self.measurement.check_cell(cell, self.results.cells.values())
+        with self.results.complete():
+            for cell in cells:
+                self.measurement.check_cell(cell, self.results.cells.values())
         return cells
 
     def run(self):

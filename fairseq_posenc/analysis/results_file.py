@@ -1,6 +1,7 @@
 """The file of a grid of measurements: the finished cells, their setting and their checkpoints."""
 
 import json
+from contextlib import contextmanager
 from pathlib import Path
 
 from fairseq_posenc.errors import InputError
@@ -28,7 +29,18 @@ class ResultsFile:
         self.setting = json.loads(json.dumps(setting, default=str))  # the form in which it is read back
         self.saved, self.checkpoints, self.cells = {}, {}, {}
         if self.path.exists():
-            self._read()
+            with self.complete():
+                self._read()
+
+    @contextmanager
+    def complete(self):
+        """Raise InputError where the code inside stumbles over what the file holds."""
+        try:
+            yield
+        except InputError:
+            raise
+        except (LookupError, TypeError, AttributeError, ValueError, ArithmeticError) as error:
+            raise InputError(f"--json {self.path} is not a complete result ({error!r}); choose another name") from None
 
     def _read(self):
         command, cure = self.measurement.command, "--json adds to an existing file; choose another name"
@@ -57,7 +69,16 @@ class ResultsFile:
             )
 
     def expect(self, checkpoints):
-        """Add the checkpoints of this run: dictionaries with path, name and sha256, at least."""
+        """Add the checkpoints of this run: dictionaries with path, name and sha256, at least.
+
+        Raises InputError where one has changed, or what the file holds cannot be added to.
+        """
+        with self.complete():
+            self._expect(checkpoints)
+            if self.cells:
+                self.record()
+
+    def _expect(self, checkpoints):
         for checkpoint in checkpoints:
             saved = self.checkpoints.get(checkpoint["path"])
             if saved is not None and saved["sha256"] != checkpoint["sha256"]:

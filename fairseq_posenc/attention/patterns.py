@@ -194,14 +194,16 @@ def attention_pattern(text: str | Pattern) -> Pattern:
     """The pattern that ``--attention-pattern`` names.
 
     Raises:
-        InputError: another name, no whole number, or a number out of range.
+        InputError: another name, no whole number of up to 9 digits, or a number out of range.
     """
     name = re.split("[:,]", str(text))[0]
     pattern = PATTERNS.get(name)
-    given = None if pattern is None else re.fullmatch(re.sub("[A-Z]", r"(-?\\d+)", pattern.form), str(text))
+    given = None if pattern is None else re.fullmatch(re.sub("[A-Z]", r"(-?\\d{1,9})", pattern.form), str(text))
     if pattern is None or given is None:
         hint = "" if pattern else nearest(name, PATTERNS)
-        raise InputError(f"--attention-pattern must be one of {FORMS}, with whole numbers, but is {text}{hint}")
+        raise InputError(
+            f"--attention-pattern must be one of {FORMS}, with whole numbers of up to 9 digits, but is {text}{hint}"
+        )
     return pattern(*map(int, given.groups()))
 
 

@@ -1,5 +1,6 @@
 """Reading saved results for figures: the kind of a file, and its numbers as rows."""
 
+import reprlib
 from collections import Counter
 from pathlib import Path
 
@@ -48,6 +49,8 @@ KINDS = {
 
 #: matplotlib cannot divide an axis of larger numbers.
 LARGEST = 1e100
+#: Type of a column -> its name in errors.
+NAMES = {str: "text", int: "a whole number", float: "a number"}
 
 
 def read_results(paths, paper_path=None):
@@ -80,14 +83,25 @@ def read_drawable(path):
     kind, results = read_tsv_result(path) if Path(path).suffix == ".tsv" else read_json_result(path)
     if not all(results.values()):
         raise InputError(f"{path} contains no numbers to draw; give another result")
-    choices = getattr(KINDS[kind], "CHOICES", {})
     for row in (row for rows in results.values() for row in rows):
         for column, value in row.items():
-            if isinstance(value, (int, float)) and abs(value) > LARGEST:
-                raise InputError(f"{path}: {column} {value:.3g} is too large to be drawn; correct the result")
-            if column in choices and value not in choices[column]:
-                raise InputError(f"{path}: {column} must be one of {', '.join(choices[column])}, but is {value}")
+            check_value(path, KINDS[kind], column, value)
     return kind, results
+
+
+def check_value(path, kind, column, value):
+    """Raise InputError for a value, None where there is none, of another type than its column, or that no axis has."""
+    of_type, choices = kind.COLUMNS[column], getattr(kind, "CHOICES", {}).get(column)
+    if value is None and column not in kind.REQUIRED:
+        return
+    shown = reprlib.repr(value)
+    if isinstance(value, bool) or not isinstance(value, (int, float) if of_type is float else of_type):
+        raise InputError(f"{path}: {column} must be {NAMES[of_type]}, but is {shown}; correct the result")
+    if of_type is not str and not abs(value) <= LARGEST:
+        problem = "is no number that can" if value != value else "is too large to"
+        raise InputError(f"{path}: {column} {shown} {problem} be drawn; correct the result")
+    if choices and value not in choices:
+        raise InputError(f"{path}: {column} must be one of {', '.join(choices)}, but is {value}")
 
 
 def read_json_result(path):
@@ -99,7 +113,7 @@ def read_json_result(path):
         return kind, {None: KINDS[kind].rows(record)}
     except InputError as error:
         raise InputError(f"{path}: {error}") from None
-    except (KeyError, TypeError, AttributeError, ValueError) as error:
+    except (LookupError, TypeError, AttributeError, ValueError, ArithmeticError) as error:
         raise InputError(f"{path} is not a complete {kind} result ({error!r}); create it again") from None
 
 

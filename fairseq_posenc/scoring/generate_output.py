@@ -16,8 +16,8 @@ from typing import Optional
 
 from fairseq_posenc.errors import InputError
 
-SENTENCE = re.compile(r"([ST])-(\d+)\t(.*)", re.DOTALL)
-HYPOTHESIS = re.compile(r"([HD])-(\d+)\t(-?(?:\d\S*|inf)|nan)\t(.*)", re.DOTALL)
+SENTENCE = re.compile(r"([ST])-(\d{1,9})\t(.*)", re.DOTALL)
+HYPOTHESIS = re.compile(r"([HD])-(\d{1,9})\t(-?(?:\d\S*|inf)|nan)\t(.*)", re.DOTALL)
 
 
 @dataclass(frozen=True)

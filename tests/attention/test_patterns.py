@@ -12,7 +12,18 @@ from fairseq_posenc.attention.patterns import FULL, Blockwise, Sinks, Window, at
 from fairseq_posenc.attention.self_attention import CAUSAL, SelfAttention
 from fairseq_posenc.encodings import Stack, encoding_class
 from fairseq_posenc.errors import InputError
-from tests.support.attention import DIM, ENCODINGS, HEADS, combined, dense, padded, random_text, sees, self_attention
+from tests.support.attention import (
+    DIM,
+    ENCODINGS,
+    HEADS,
+    combined,
+    dense,
+    in_chunks,
+    padded,
+    random_text,
+    sees,
+    self_attention,
+)
 
 #: Hooks compute in fp32 what follows from positions, and round it differently for queries and keys of another number.
 ATOL = 1e-7
@@ -46,7 +57,7 @@ def test_names():
     [
         (
             "sliding:7",
-            "must be one of full, window:W, blockwise:L or sinks:S,window:W, with whole numbers, but is",
+            "must be one of full, window:W, blockwise:L or sinks:S,window:W, with whole numbers of up to 9 digits, but",
         ),
         ("windw:5", r"is windw:5 \(did you mean window\?\)"),
         ("window", "must be one of full, window:W, blockwise:L"),
@@ -56,6 +67,8 @@ def test_names():
         ("full:3", "must be one of full, "),
         ("window:x", "must be one of full, "),
         ("window:1.5", "must be one of full, "),
+        ("window:" + 5000 * "9", "must be one of full, "),
+        ("window:5\n", r"but is window:5\\n$"),
         ("window:0", "window:0: a window holds at least the query itself; give window:1"),
         ("window:-3", "window:-3: a window"),
         ("blockwise:7", "even and at least 2; give blockwise:8"),
@@ -141,16 +154,6 @@ CHUNKS = {
     "several tokens after a prefix": [2, 3, 9, 7],
     "one chunk": [21],
 }
-
-
-def in_chunks(module, x, padding, sizes):
-    state, parts, start = {}, [], 0
-    for size in sizes:
-        chunk, mask = x[start : start + size], padding[:, start : start + size]
-        # As fairseq does: a mask only for chunks that hold padding.
-        parts.append(module(chunk, chunk, chunk, mask if mask.any() else None, state, need_weights=False)[0])
-        start += size
-    return torch.cat(parts), module._get_input_buffer(state)
 
 
 @pytest.mark.parametrize("sizes", CHUNKS.values(), ids=CHUNKS.keys())

@@ -4,11 +4,14 @@ import math
 
 import pytest
 import torch
+from hypothesis import given
+from hypothesis import strategies as st
 
 from fairseq_posenc.encodings import Stack, encoding_class, encoding_names
 from fairseq_posenc.encodings.positions import PADDING, token_positions
 from fairseq_posenc.errors import InputError
 from tests.support.encodings import CASES, VARIANTS, away_from_zero, products
+from tests.support.fuzzing import examples
 
 HEADS, HEAD_DIM = 3, 4
 CPU = torch.device("cpu")
@@ -28,9 +31,9 @@ EMBEDDING = [name for name in encoding_names() if encoding_class(name).overrides
 ATTENDING = [(name, options) for name, options in VARIANTS if encoding_class(name).acts_on_attention()]
 
 
-def build(name, causal=True, options=None, first_row=2):
+def build(name, causal=True, options=None, first_row=2, heads=HEADS, head_dim=HEAD_DIM):
     torch.manual_seed(0)
-    stack = Stack(HEADS * HEAD_DIM, HEADS, max_positions=64, causal=causal, first_row=first_row)
+    stack = Stack(heads * head_dim, heads, max_positions=64, causal=causal, first_row=first_row)
     options = CASES[name].options if options is None else options
     encoding = away_from_zero(encoding_class(name)(stack, **options)).double().eval()
     encoding.test_options = options
@@ -85,8 +88,24 @@ def test_embed_equals_reference(name, positions, first_row):
     encoding = build(name, first_row=first_row)
     x = torch.randn(3, len(positions), HEADS * HEAD_DIM, dtype=torch.float64)
     expected = torch.stack([CASES[name].embed(encoding, row, positions) for row in x])
-    for given in (torch.tensor([positions]), torch.tensor([positions] * 3)):
-        torch.testing.assert_close(encoding.embed(x, given), expected, atol=CASES[name].tolerance, rtol=0)
+    for index in (torch.tensor([positions]), torch.tensor([positions] * 3)):
+        torch.testing.assert_close(encoding.embed(x, index), expected, atol=CASES[name].tolerance, rtol=0)
+
+
+@examples(40)
+@given(
+    name=st.sampled_from(EMBEDDING),
+    first_row=st.integers(0, 5),
+    positions=st.lists(st.integers(0, 63), min_size=1, max_size=9),
+    width=st.integers(2, 9),
+)
+def test_embed_at_any_positions(name, first_row, positions, width):
+    encoding = build(name, first_row=first_row, heads=1, head_dim=2 * width)
+    x = torch.randn(1, len(positions), 2 * width, dtype=torch.float64)
+    expected = CASES[name].embed(encoding, x[0], positions)
+    torch.testing.assert_close(
+        encoding.embed(x, torch.tensor([positions]))[0], expected, atol=CASES[name].tolerance, rtol=0
+    )
 
 
 @pytest.mark.parametrize("name", EMBEDDING)
@@ -107,36 +126,67 @@ def test_embed_with_ragged_padding_equals_reference(name):
 @pytest.mark.parametrize(("name", "options"), ATTENDING, ids=str)
 def test_attention_hooks_equal_references(name, options, causal):
     """All queries at once, the last ones, and the last alone, in the middle of a text."""
-    encoding, case = build(name, causal, options), CASES[name]
+    encoding = build(name, causal, options)
     x = torch.randn(2, HEADS, 9, HEAD_DIM, dtype=torch.float64)
-    kv_idx = range(20, 29)
-    for q_idx in (kv_idx, kv_idx[6:], kv_idx[8:]):
-        scores, outputs = attend(encoding, x, q_idx, kv_idx)
-        weights = scores.softmax(-1)
-        for row, i in enumerate(q_idx):
-            for b in range(2):
-                expected = torch.zeros(HEADS, HEAD_DIM, dtype=torch.float64)
-                for column, j in enumerate(kv_idx):
-                    if causal and j > i:
-                        continue
-                    q, k = x[b, :, i - 20], x[b, :, column]
-                    score = case.score(encoding, q, k, i, j) if case.score else (q * k).sum(-1)
-                    if case.score_between:
-                        keys = x[b, :, column : i - 19].flip(1) if j <= i else x[b, :, i - 20 : column + 1]
-                        score = case.score_between(encoding, q, keys.transpose(0, 1), ahead=j > i)
-                    if case.bias:
-                        score = score + torch.tensor(case.bias(encoding, i - j), dtype=torch.float64)
-                    if case.position_bias:
-                        score = score + torch.tensor(case.position_bias(encoding, i, i - j), dtype=torch.float64)
-                    if case.content_bias:
-                        read = x[b].transpose(0, 1).flatten(1)
-                        added = torch.tensor(case.content_bias(encoding, read, i - 20, column), dtype=torch.float64)
-                        score = score + math.sqrt(HEAD_DIM) * added
-                    torch.testing.assert_close(scores[b, :, row, column], score, atol=1e-5, rtol=1e-5)
-                    value = case.values(encoding, k, column) if case.values else k
-                    value = case.mix(encoding, value, i, j) if case.mix else value
-                    expected = expected + weights[b, :, row, column, None] * value
-                torch.testing.assert_close(outputs[b, :, row], expected, atol=1e-5, rtol=1e-5)
+    for queries in (9, 3, 1):
+        assert_equals_reference(encoding, CASES[name], x, queries, first=20)
+
+
+@examples(40)
+@given(
+    case=st.sampled_from(ATTENDING),
+    causal=st.booleans(),
+    heads=st.integers(1, 4),
+    pairs=st.integers(1, 4),
+    keys=st.integers(1, 8),
+    data=st.data(),
+)
+def test_any_size(case, causal, heads, pairs, keys, data):
+    """Attention hooks at other places, with other numbers of keys, queries, heads and dimensions."""
+    name, options = case
+    if {"scaling", "fraction"} & set(options):  # their numbers are for a head dimension
+        pairs = HEAD_DIM // 2
+    if options.get("encoder") == "split":  # one head of each kind
+        heads += 1
+    queries = data.draw(st.integers(1, keys), label="queries")
+    # The reference of longrope is that of texts as long as in training.
+    first = data.draw(st.integers(0, 30 if "long_factor" in options else 2000), label="first")
+    encoding = build(name, causal, options, heads=heads, head_dim=2 * pairs)
+    x = torch.randn(1, heads, keys, 2 * pairs, dtype=torch.float64)
+    assert_equals_reference(encoding, CASES[name], x, queries, first)
+
+
+def assert_equals_reference(encoding, case, x, queries, first):
+    """The last ``queries`` of x (B, H, Tk, D), whose first column is ``first``."""
+    batch, heads, keys, head_dim = x.shape
+    kv_idx = range(first, first + keys)
+    q_idx = kv_idx[-queries:]
+    scores, outputs = attend(encoding, x, q_idx, kv_idx)
+    weights = scores.softmax(-1)
+    for row, i in enumerate(q_idx):
+        for b in range(batch):
+            expected = torch.zeros(heads, head_dim, dtype=torch.float64)
+            for column, j in enumerate(kv_idx):
+                if encoding.stack.causal and j > i:
+                    continue
+                q, k = x[b, :, i - first], x[b, :, column]
+                score = case.score(encoding, q, k, i, j) if case.score else (q * k).sum(-1)
+                if case.score_between:
+                    between = x[b, :, column : i - first + 1].flip(1) if j <= i else x[b, :, i - first : column + 1]
+                    score = case.score_between(encoding, q, between.transpose(0, 1), ahead=j > i)
+                if case.bias:
+                    score = score + torch.tensor(case.bias(encoding, i - j), dtype=torch.float64)
+                if case.position_bias:
+                    score = score + torch.tensor(case.position_bias(encoding, i, i - j), dtype=torch.float64)
+                if case.content_bias:
+                    read = x[b].transpose(0, 1).flatten(1)
+                    added = torch.tensor(case.content_bias(encoding, read, i - first, column), dtype=torch.float64)
+                    score = score + math.sqrt(head_dim) * added
+                torch.testing.assert_close(scores[b, :, row, column], score, atol=1e-5, rtol=1e-5)
+                value = case.values(encoding, k, column) if case.values else k
+                value = case.mix(encoding, value, i, j) if case.mix else value
+                expected = expected + weights[b, :, row, column, None] * value
+            torch.testing.assert_close(outputs[b, :, row], expected, atol=1e-5, rtol=1e-5)
 
 
 @pytest.mark.parametrize("causal", [True, False], ids=["decoder", "encoder"])
@@ -199,10 +249,10 @@ def test_numbers_from_positions_survive_low_precision(name, dtype):
     if encoding.overrides("bias"):
         assert torch.equal(low.bias(longest, longest, CPU), encoding.bias(longest, longest, CPU))
     if encoding.overrides("position_bias"):
-        given, expected = (e.position_bias(torch.tensor([[*longest]]), longest, longest) for e in (low, encoding))
-        assert torch.equal(given, expected)
+        found, expected = (e.position_bias(torch.tensor([[*longest]]), longest, longest) for e in (low, encoding))
+        assert torch.equal(found, expected)
     ones = torch.ones(1, HEADS, 60, HEAD_DIM)
     for hook in ("rotate", "decay"):
         expected = getattr(encoding, hook)(ones, ones, longest, longest)
-        given = getattr(low, hook)(ones.to(dtype), ones.to(dtype), longest, longest)
-        assert all(torch.equal(a, b.to(a.dtype)) for a, b in zip(given, expected))
+        found = getattr(low, hook)(ones.to(dtype), ones.to(dtype), longest, longest)
+        assert all(torch.equal(a, b.to(a.dtype)) for a, b in zip(found, expected))

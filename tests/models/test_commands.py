@@ -14,6 +14,7 @@ from fairseq_posenc.models.transformer import PositionEncodingTransformer
 from tests.support.commands import BIN, PLUGIN_TRAINING, ROOT, one_line, output, with_plugin
 from tests.support.encodings import one_of_each_kind
 from tests.support.models import SMALL, architecture, small_flags
+from tests.support.training import largest_difference, without_dropout
 
 
 def train(corpus, folder, arch, *flags, **options):
@@ -183,13 +184,20 @@ def test_two_processes(reversal_data, tmp_path, backend):
 
 
 def test_two_spawned_processes(reversal_data, tmp_path):
-    """fairseq starts them itself, and each loads --user-dir (fairseq's issue 4875)."""
-    processes = ("--cpu", "--distributed-world-size", 2, "--distributed-backend", "gloo", "--num-workers", 0)
-    words = (*small_flags("posnet-embed"), "--max-update", 4, *processes)
-    log = train(reversal_data, tmp_path, architecture("posnet-embed"), *words)
+    """fairseq starts them itself, and each loads --user-dir (fairseq's issue 4875). They learn what one process learns
+    from the same two batches an update."""
+    words = [*small_flags("posnet-embed"), *without_dropout("posnet-embed"), "--max-update", 4]
+    # Adam would make much of how tiny gradients are rounded.
+    words += ["--optimizer", "sgd", "--lr", 0.1, "--lr-scheduler", "fixed", "--cpu", "--num-workers", 0]
+    processes = ("--distributed-world-size", 2, "--distributed-backend", "gloo")
+    log = train(reversal_data, tmp_path / "two", architecture("posnet-embed"), *words, *processes)
     assert "num_updates 4" in log and "training on 2 devices" in log
-    model, _ = load(tmp_path / "checkpoint_last.pt", reversal_data)
+    model, _ = load(tmp_path / "two" / "checkpoint_last.pt", reversal_data)
     assert model.encoder.embed_positions.name == "posnet-embed"
+    for name, update_freq in (("one", 2), ("half", 1)):
+        train(reversal_data, tmp_path / name, architecture("posnet-embed"), *words, "--update-freq", update_freq)
+    two, one, half = (torch.load(tmp_path / name / "checkpoint_last.pt") for name in ("two", "one", "half"))
+    assert largest_difference(two, one) < 1e-5 < 1e-3 < largest_difference(two, half)
 
 
 @pytest.mark.parametrize("precision", ["--fp16", "--bf16"])

@@ -446,6 +446,10 @@ UNKNOWN = {**COST, "kind": "tables"}
 NEWER = {**COST, "schema": 99}
 NO_KIND = {key: value for key, value in COST.items() if key != "kind"}
 INCOMPLETE = {**GRAIN, "grains": {"bleu": [{"n": 1}]}}
+WORDS = {**COST, "forward": {"stock": {"seconds": "two", "quartiles": [1, 2]}}}
+UNEQUAL = copy.deepcopy(LANGUAGE_MODELS["by-position"])
+UNEQUAL["cells"][0]["positions"]["loss"].pop()
+EMPTY_BUCKET = {**LENGTHS, "buckets": [{**LENGTHS["buckets"][0], "sentences": 0}]}
 
 
 @pytest.mark.parametrize(
@@ -480,9 +484,13 @@ INCOMPLETE = {**GRAIN, "grains": {"bleu": [{"n": 1}]}}
         ("bad.tsv", "", "bad.tsv is empty"),
         ("bad.tsv", "\n\n", "bad.tsv has only empty lines"),
         ("bad.tsv", "pair\tkernel_dim\tbleu\nen-de\t16\tinf\n", "bad.tsv: bleu inf is too large to be drawn"),
-        ("bad.tsv", f"pair\tkernel_dim\tbleu\nen-de\t1{'0' * 150}\t3\n", "kernel_dim 1e+150 is too large to be drawn"),
+        ("bad.tsv", f"pair\tkernel_dim\tbleu\nen-de\t1{'0' * 150}\t3\n", "0000 is too large to be drawn"),
         ("bad.tsv", ENCODING.format("middle", "bias"), "bad.tsv: side must be one of encoder, decoder, but is middle"),
         ("bad.tsv", ENCODING.format("encoder", "x"), "bad.tsv: measure must be one of bias, score, mixed value"),
+        ("bad.tsv", "pair\tkernel_dim\tbleu\nen-de\t16\tnan\n", "bleu nan is no number that can be drawn"),
+        ("bad.json", json.dumps(WORDS), "bad.json: value must be a number, but is 'two'; correct the result"),
+        ("bad.json", json.dumps(UNEQUAL), "bad.json is not a complete by-position result (IndexError"),
+        ("bad.json", json.dumps(EMPTY_BUCKET), "bad.json is not a complete lengths result (ZeroDivisionError"),
         ("bad.json", "[" * 100_000, "bad.json is not JSON"),
     ],
 )

@@ -91,3 +91,14 @@ def dense(module, x, pattern, padding=None):
             scores = scores if bias is None else scores + bias
         out = encoding.mix(scores.masked_fill(hidden, -math.inf).softmax(-1), v, columns, columns)
     return module.out_proj(out.permute(2, 0, 1, 3).reshape(length, batch, DIM))
+
+
+def in_chunks(module, x, padding, sizes):
+    """Attention from x (T, B, C), so many tokens at a time, and what the cache holds in the end."""
+    state, parts, start = {}, [], 0
+    for size in sizes:
+        chunk, mask = x[start : start + size], padding[:, start : start + size]
+        # As fairseq does: a mask only for chunks that hold padding.
+        parts.append(module(chunk, chunk, chunk, mask if mask.any() else None, state, need_weights=False)[0])
+        start += size
+    return torch.cat(parts), module._get_input_buffer(state)

@@ -241,7 +241,7 @@ def frequency(i, dim, base, options):
         base = base * s ** (dim / (dim - 2))
     angle = base ** (-2 * i / dim)
     wavelength = 2 * math.pi / angle
-    if i >= options.get("keep", 1) * dim / 2 or wavelength > options.get("max_wavelength", math.inf):
+    if i >= math.floor(options.get("keep", 1) * dim / 2) or wavelength > options.get("max_wavelength", math.inf):
         return 0
     if method == "linear":
         return angle / s

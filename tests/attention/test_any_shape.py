@@ -1,0 +1,66 @@
+"""Any pattern at any shape: one pass, in slices and in blocks, and chunk by chunk, against the whole masked matrix."""
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fairseq_posenc.attention import computation, patterns
+from fairseq_posenc.attention.computation import Sizes
+from fairseq_posenc.attention.patterns import attention_pattern
+from fairseq_posenc.attention.self_attention import CAUSAL
+from tests.support.attention import ENCODINGS, dense, in_chunks, padded, random_text, self_attention
+from tests.support.encodings import undefined
+from tests.support.fuzzing import examples
+
+widths = st.integers(1, 12)
+PATTERNS = st.one_of(
+    st.just("full"),
+    widths.map("window:{}".format),
+    widths.map(lambda half: f"blockwise:{2 * half}"),
+    st.tuples(st.integers(1, 5), widths).map(lambda numbers: "sinks:{},window:{}".format(*numbers)),
+)
+
+
+@st.composite
+def texts(draw):
+    """Lengths of one to three sentences, the longest first, and on which side they are padded."""
+    longest = draw(st.integers(1, 20))
+    lengths = draw(st.lists(st.integers(1, longest), max_size=2))
+    return [longest, *lengths], draw(st.booleans())
+
+
+@st.composite
+def cuts(draw, length):
+    """Sizes of chunks that make up a text of this length."""
+    sizes = []
+    while sum(sizes) < length:
+        sizes.append(draw(st.integers(1, length - sum(sizes))))
+    return sizes
+
+
+@examples(30)
+@given(
+    name=st.sampled_from(ENCODINGS),
+    pattern=PATTERNS,
+    text=texts(),
+    sizes=st.builds(Sizes, whole=st.integers(1, 400), slice=st.integers(1, 200), keys=st.integers(1, 2000)),
+    data=st.data(),
+)
+def test_any_shape(name, pattern, text, sizes, data):
+    pattern = "full" if undefined(name, pattern) else pattern
+    lengths, left = text
+    padding = padded(lengths[0], lengths, left)
+    module, x = self_attention(name), random_text(lengths[0], batch=len(lengths))
+    expected, tokens = dense(module, x, pattern, padding), ~padding.transpose(0, 1)
+    module.use_pattern(attention_pattern(pattern))
+    given = padding if padding.any() or data.draw(st.booleans(), label="a mask without padding") else None
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(patterns, "NARROWEST_BLOCK", data.draw(st.sampled_from([1, 3, 64]), label="narrowest block"))
+        whole = module(x, x, x, given, need_weights=False, attn_mask=CAUSAL)[0]
+        patch.setattr(computation, "CPU", sizes)
+        sliced = module(x, x, x, given, need_weights=False, attn_mask=CAUSAL)[0]
+        steps, _ = in_chunks(module, x, padding, data.draw(cuts(lengths[0]), label="chunks"))
+    for found in (whole, sliced, steps):
+        torch.testing.assert_close(found[tokens], expected[tokens], atol=1e-6, rtol=0)
+        assert found.isfinite().all()
