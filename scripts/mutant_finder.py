@@ -79,7 +79,9 @@ class Finder(ast.NodeVisitor):
         self.generic_visit(node)
 
     def visit_Compare(self, node: ast.Compare) -> None:
-        if len(node.ops) == 1 and type(node.ops[0]) in COMPARISONS:
+        # The kinds of a device differ in speed and memory alone; scripts/gpu_check.sh compares their numbers.
+        of_device = isinstance(node.comparators[0], ast.Constant) and node.comparators[0].value in ("cpu", "cuda")
+        if len(node.ops) == 1 and type(node.ops[0]) in COMPARISONS and not of_device:
             self._between(node.left, node.comparators[0], COMPARISONS[type(node.ops[0])])
         self.generic_visit(node)
 

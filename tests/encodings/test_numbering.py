@@ -231,6 +231,7 @@ def test_what_encodings_take(name):
 
 def test_limits_of_tables():
     encoding = build("learned")
+    numbering("shift:64").check(encoding)
     with pytest.raises(InputError, match="shift:65 leaves no room for a text within the 64 positions of learned"):
         numbering("shift:65").check(encoding)
     with pytest.raises(InputError, match="random:65 exceeds the 64 positions of learned .*give random:64 or less"):

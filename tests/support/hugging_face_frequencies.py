@@ -24,6 +24,7 @@ CASES = [
     ({"scaling": "yarn", "scaling_factor": 32.0, "original_length": 4096, "dim": 128}, 512),
     ({"scaling": "yarn", "scaling_factor": 4.0, "original_length": 2048, "beta_fast": 16.0, "beta_slow": 2.0}, 512),
     ({"scaling": "yarn", "scaling_factor": 4.0, "original_length": 2048, "attention_factor": 1.25}, 512),
+    ({"scaling": "yarn", "scaling_factor": 4.0, "original_length": 64, "base": 2.0}, 512),
     ({"scaling": "llama3", "scaling_factor": 8.0, "original_length": 8192, "base": 500000.0, "dim": 128}, 512),
     (
         {
