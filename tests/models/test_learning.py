@@ -1,4 +1,4 @@
-"""Word order can be learned with every encoding that claims it, and not without one: reversing a sequence."""
+"""Order can be learned with every encoding that claims to tell it, and not without one; sorting needs none."""
 
 import pytest
 import torch
@@ -8,16 +8,24 @@ from tests.support.encodings import CASES, one_of_each_kind
 from tests.support.models import build_small
 
 LENGTH, WORDS = 5, 8
+TASKS = {
+    "copy": lambda words: words,
+    "reversal": lambda words: words.flip(1),
+    "sorting": lambda words: words.sort(1).values,
+}
+#: Besides reversal with one encoding of each kind, the fast suite has these.
+FAST = [("copy", "shaw"), ("copy", "none"), ("sorting", "none")]
 
 
-def reversal(sentences, generator):
-    """Random words and the same reversed, with fairseq's end-of-sentence symbol (2) on either side."""
-    words = torch.randint(4, 4 + WORDS, (sentences, LENGTH), generator=generator)
-    end = torch.full((sentences, 1), 2)
-    return torch.cat([words, end], 1), torch.cat([end, words.flip(1)], 1), torch.cat([words.flip(1), end], 1)
+def sentences(task, count, generator):
+    """Random words, and what the task makes of them, with fairseq's end-of-sentence symbol (2) on either side."""
+    words = torch.randint(4, 4 + WORDS, (count, LENGTH), generator=generator)
+    end = torch.full((count, 1), 2)
+    target = TASKS[task](words)
+    return torch.cat([words, end], 1), torch.cat([end, target], 1), torch.cat([target, end], 1)
 
 
-def best_accuracy(encoding, enough, most_updates):
+def best_accuracy(encoding, task, enough, most_updates):
     """Share of words predicted right on fresh sentences; training ends when it is above ``enough``."""
     model = build_small(
         encoding,
@@ -30,7 +38,7 @@ def best_accuracy(encoding, enough, most_updates):
     best = 0
     for update in range(1, most_updates + 1):
         model.train()
-        source, previous, target = reversal(64, generator)
+        source, previous, target = sentences(task, 64, generator)
         logits = model(source, None, previous)[0]
         loss = F.cross_entropy(logits.flatten(0, 1), target.flatten())
         optimizer.zero_grad()
@@ -38,7 +46,7 @@ def best_accuracy(encoding, enough, most_updates):
         optimizer.step()
         if update % 100 == 0:
             model.eval()
-            source, previous, target = reversal(500, generator)
+            source, previous, target = sentences(task, 500, generator)
             with torch.no_grad():
                 guess = model(source, None, previous)[0].argmax(-1)
             best = max(best, (guess == target)[:, :LENGTH].float().mean().item())
@@ -47,9 +55,17 @@ def best_accuracy(encoding, enough, most_updates):
     return best
 
 
-@pytest.mark.parametrize("name", one_of_each_kind())
-def test_reversal(name):
-    if CASES[name].informs:
-        assert best_accuracy(name, enough=0.95, most_updates=2000) > 0.95
+def tasks():
+    """Parameters (task, encoding): all, most of them slow."""
+    for task in TASKS:
+        for parameter in one_of_each_kind():
+            (name,), fast = parameter.values, task == "reversal" and not parameter.marks
+            yield pytest.param(task, name, marks=() if fast or (task, name) in FAST else pytest.mark.slow)
+
+
+@pytest.mark.parametrize(("task", "name"), tasks())
+def test_task(task, name):
+    if CASES[name].informs or task == "sorting":
+        assert best_accuracy(name, task, enough=0.95, most_updates=2000) > 0.95
     else:
-        assert best_accuracy(name, enough=0.95, most_updates=1000) < 0.65
+        assert best_accuracy(name, task, enough=0.95, most_updates=1000) < 0.65
