@@ -16,5 +16,4 @@ def table(name):
 
 TABLES = {
     "translation": partial(table, "multi30k-cpu"),
-    "language-models": partial(table, "multi30k-language-models-cpu"),
 }
