@@ -9,11 +9,12 @@ from examples.export.table import cells
 RESULTS = Path(__file__).resolve().parent / "results"
 
 
-def table(name):
-    """The table of a committed result."""
-    return cells(json.loads((RESULTS / f"{name}.json").read_text(encoding="utf-8")))
+def table(*names):
+    """The table of the systems in committed results of equal settings."""
+    records = [json.loads((RESULTS / f"{name}.json").read_text(encoding="utf-8")) for name in names]
+    return cells({**records[0], "systems": [system for record in records for system in record["systems"]]})
 
 
 TABLES = {
-    "translation": partial(table, "multi30k-cpu"),
+    "translation": partial(table, "multi30k-cpu", "multi30k-learned-cpu"),
 }
