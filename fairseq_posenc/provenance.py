@@ -17,7 +17,10 @@ from fairseq_posenc.memory import installed_memory
 from fairseq_posenc.outputs import check_output
 
 PACKAGE = Path(__file__).resolve().parent
-LIBRARIES = ("fairseq", "torch", "numpy", "sacrebleu", "sacremoses", "subword-nmt", "sentencepiece", "scipy")
+LIBRARIES = (
+    *("fairseq", "torch", "numpy", "sacrebleu", "sacremoses", "subword-nmt", "sentencepiece", "scipy"),
+    *("ctranslate2", "transformers"),
+)
 
 
 def provenance():
@@ -75,10 +78,10 @@ def _umask():
 
 
 def _command():
-    program = Path(sys.argv[0])
-    if program.name == "__main__.py":
-        return ["python", "-m", getattr(sys.modules["__main__"].__spec__, "parent", program.parent.name), *sys.argv[1:]]
-    return [program.name, *sys.argv[1:]]
+    spec = getattr(sys.modules["__main__"], "__spec__", None)
+    if spec is not None:  # python -m
+        return ["python", "-m", spec.name.removesuffix(".__main__"), *sys.argv[1:]]
+    return [Path(sys.argv[0]).name, *sys.argv[1:]]
 
 
 def _output_of(*command):

@@ -15,6 +15,7 @@ import sys
 
 from examples.common.command_line import run_main
 from examples.common.engine import ROOT
+from examples.export import readme_tables as export
 from examples.length import readme_tables as length
 from examples.lm import claims as lm_claims
 from examples.lm import readme_tables as lm
@@ -28,6 +29,7 @@ from fairseq_posenc.tables import markdown
 CLAIMS = {**wmt14_claims.TABLES, **lm_claims.TABLES}
 #: {README: {name of a table: function that returns its rows of text, the header first}}.
 READMES = {
+    ROOT / "docs" / "export.md": export.TABLES,
     ROOT / "docs" / "performance.md": wmt14.COSTS,
     ROOT / "examples" / "CLAIMS.md": CLAIMS,
     ROOT / "examples" / "wmt14" / "README.md": wmt14.TABLES,

@@ -65,7 +65,8 @@ def generation(trained: Trained) -> transformers.GenerationConfig:
 def tokenizer(dictionary: Dictionary, translates: bool) -> transformers.PreTrainedTokenizerFast:
     """Words with spaces between them, as fairseq's commands read them -> their numbers in the dictionary.
 
-    A sentence to translate ends with the end of a sentence, a text of a language model begins with it.
+    A sentence to translate ends with the end of a sentence. A text of a language model begins with it, and is padded
+    on the left, so that a batch of texts can be continued.
     """
     words = Tokenizer(WordLevel({word: number for number, word in enumerate(dictionary.symbols)}, dictionary.unk_word))
     words.pre_tokenizer = WhitespaceSplit()
@@ -79,5 +80,6 @@ def tokenizer(dictionary: Dictionary, translates: bool) -> transformers.PreTrain
         eos_token=end,
         pad_token=dictionary.pad_word,
         unk_token=dictionary.unk_word,
+        padding_side="right" if translates else "left",
         clean_up_tokenization_spaces=False,
     )

@@ -1,5 +1,7 @@
 """Models for CTranslate2: the same log-probabilities, logits and hypotheses as fairseq's."""
 
+import json
+
 import numpy as np
 import pytest
 import torch
@@ -74,6 +76,7 @@ def test_logits_of_language_models(flags, lm_data, tmp_path):
     words = ("--tokens-per-sample", 64)
     checkpoint = write_model(tmp_path / "model.pt", lm_data, *flags, *words, language_model=True)
     generator = ctranslate2.Generator(export(checkpoint, tmp_path / "out"), intra_threads=1, compute_type="float32")
+    assert json.loads((tmp_path / "out" / "config.json").read_text())["bos_token"] == "</s>"
     model, task = load(checkpoint)
     for row in text(lengths=(40, 7), words=12):
         tokens = row[row != 1]

@@ -1,11 +1,13 @@
 """``fairseq-posenc export``: bad input is one line, before anything is written."""
 
+import shutil
 import sys
 
 import pytest
 
 from fairseq_posenc.cli import main
 from fairseq_posenc.errors import InputError
+from fairseq_posenc.export.checkpoint import load_trained
 from fairseq_posenc.outputs import new_folder
 from tests.support.export import write_model
 
@@ -44,6 +46,28 @@ UNKNOWN_LANGUAGE_MODELS = {
 }
 
 
+PRE_NORM = ("--encoder-normalize-before", "--decoder-normalize-before")
+UNKNOWN_TO_TRANSFORMERS = {
+    "an encoding": (("rope",), "no translation model with rope, post-norm, no --layernorm-embedding"),
+    "sides that differ": (
+        ("sinusoidal", "--decoder-position-encoding", "learned"),
+        "no encoder with sinusoidal, post-norm, no --layernorm-embedding and decoder with learned,",
+    ),
+    "two tables": (("sinusoidal", *PRE_NORM), "pre-norm, no --layernorm-embedding without --share-all-embeddings"),
+    "lengths that differ": (
+        ("learned", "--share-all-embeddings", "--layernorm-embedding", "--max-source-positions", 20),
+        "no --max-source-positions that differ from --max-target-positions",
+    ),
+}
+LANGUAGE_MODELS_UNKNOWN_TO_TRANSFORMERS = {
+    "an encoding": (("alibi",), "no language model with alibi"),
+    "a norm of embeddings": (("learned", "--layernorm-embedding"), "with learned and --layernorm-embedding"),
+    "no last norm": (("sinusoidal", "--no-decoder-final-norm"), "no --no-decoder-final-norm"),
+    "two dimensions": (("rope", "--decoder-input-dim", 8), "no embeddings of another dimension"),
+    "a pattern": (("rope", "--attention-pattern", "window:3"), "no --attention-pattern window:3"),
+}
+
+
 @pytest.mark.parametrize(("flags", "message"), UNKNOWN.values(), ids=UNKNOWN.keys())
 def test_what_ctranslate2_cannot_say(flags, message, reversal_data, tmp_path, capsys):
     pytest.importorskip("ctranslate2")
@@ -59,6 +83,36 @@ def test_what_ctranslate2_cannot_say_of_language_models(flags, message, lm_data,
     checkpoint = write_model(tmp_path / "model.pt", lm_data, *words, language_model=True)
     assert message in refused([checkpoint, "--to", "ctranslate2", "--output", tmp_path / "out"], capsys)
     assert [path.name for path in tmp_path.iterdir()] == ["model.pt"]
+
+
+@pytest.mark.parametrize(("flags", "message"), UNKNOWN_TO_TRANSFORMERS.values(), ids=UNKNOWN_TO_TRANSFORMERS.keys())
+def test_what_transformers_does_not_have(flags, message, reversal_data, tmp_path, capsys):
+    pytest.importorskip("transformers")
+    checkpoint = write_model(tmp_path / "model.pt", reversal_data, *flags)
+    assert message in refused([checkpoint, "--to", "huggingface", "--output", tmp_path / "out"], capsys)
+    assert [path.name for path in tmp_path.iterdir()] == ["model.pt"]
+
+
+@pytest.mark.parametrize(
+    ("flags", "message"),
+    LANGUAGE_MODELS_UNKNOWN_TO_TRANSFORMERS.values(),
+    ids=LANGUAGE_MODELS_UNKNOWN_TO_TRANSFORMERS.keys(),
+)
+def test_language_models_that_transformers_does_not_have(flags, message, lm_data, tmp_path, capsys):
+    pytest.importorskip("transformers")
+    words = (*flags, "--tokens-per-sample", 16)
+    checkpoint = write_model(tmp_path / "model.pt", lm_data, *words, language_model=True)
+    assert message in refused([checkpoint, "--to", "huggingface", "--output", tmp_path / "out"], capsys)
+    assert [path.name for path in tmp_path.iterdir()] == ["model.pt"]
+
+
+def test_dictionaries_of_another_folder(reversal_data, tmp_path):
+    shutil.copytree(reversal_data, tmp_path / "gone")
+    checkpoint = write_model(tmp_path / "model.pt", tmp_path / "gone", "rope")
+    shutil.rmtree(tmp_path / "gone")
+    with pytest.raises(InputError, match="gone"):
+        load_trained(checkpoint)
+    assert "w1" in load_trained(checkpoint, data=str(reversal_data)).dictionaries["target"]
 
 
 def test_a_missing_package(tmp_path, monkeypatch, capsys):

@@ -71,6 +71,11 @@ def test_language_model(name, lm_data, tmp_path):
         start = theirs(tokens[:, :30], use_cache=True)
         rest = theirs(tokens[:, 30:], past_key_values=start.past_key_values).logits
         torch.testing.assert_close(rest, model(tokens)[0][:, 30:], atol=1e-4, rtol=0)
+    # A batch of texts of different lengths is continued as each text alone.
+    options = {"min_new_tokens": 6, "max_new_tokens": 6, "do_sample": False}
+    batch = tokenizer([" ".join(words[:12]), " ".join(words[:5])], padding=True, return_tensors="pt")
+    alone = theirs.generate(tokens[:, :6], **options)
+    assert theirs.generate(**batch, **options)[1, -6:].tolist() == alone[0, -6:].tolist()
 
 
 def test_two_dictionaries(stock_data, tmp_path):

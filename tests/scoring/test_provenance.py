@@ -24,8 +24,8 @@ def test_provenance_is_json_and_names_versions():
 
 def copy_of_package(folder):
     (folder / "fairseq_posenc").mkdir(parents=True)
-    for name in ("__init__.py", "errors.py", "provenance.py"):
-        (folder / "fairseq_posenc" / name).write_bytes((PACKAGE / name).read_bytes())
+    for path in PACKAGE.glob("*.py"):
+        (folder / "fairseq_posenc" / path.name).write_bytes(path.read_bytes())
 
 
 def recorded_in(folder):
@@ -57,6 +57,15 @@ def test_commit_is_that_of_the_package(tmp_path):
 
     (tmp_path / "fairseq_posenc" / "new.py").write_text("")
     assert recorded_in(tmp_path)["uncommitted_changes"] is True
+
+
+def test_a_module_of_python_m_is_in_the_command(tmp_path):
+    (tmp_path / "recipes").mkdir()
+    code = "from fairseq_posenc.provenance import provenance\nprint(provenance()['command'])\n"
+    (tmp_path / "recipes" / "measure.py").write_text(code)
+    command = ["-m", "recipes.measure", "--rounds", "3"]
+    done = subprocess.run([sys.executable, *command], capture_output=True, text=True, check=True, cwd=tmp_path)
+    assert done.stdout.strip() == str(["python", *command])
 
 
 def test_json_replaces_whole_files_only(tmp_path):
