@@ -55,6 +55,11 @@ def origin_of(row):
     return origin
 
 
+def origin_names(known):
+    """The names of the systems from which others go on."""
+    return {origin.name for origin in map(origin_of, known.values()) if origin}
+
+
 def with_origins(rows, known):
     """The systems ``rows`` and those from which they go on, which come before them; all are {name: row}."""
     found = {}

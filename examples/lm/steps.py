@@ -80,12 +80,13 @@ def train(argv):
     settings.run([training(settings, name, encoding, paper, size, settings.seed, extra)], "train.sh")
 
 
-def training(settings, name, encoding, paper, size, seed, extra=(), origin=None):
+def training(settings, name, encoding, paper, size, seed, extra=(), origin=None, waits=False):
     """The training run of one system with the settings of a paper.
 
     Args:
         extra: further options of fairseq-train.
         origin: the Origin of the system from which it goes on, or None.
+        waits: whether to wait while another run trains this system.
     """
     processes, paper_settings, scale = Processes(), PAPERS[paper], settings.scale_settings
     folder, binary = settings.system(name, paper, size, seed), settings.home / "binary"
@@ -121,7 +122,8 @@ def training(settings, name, encoding, paper, size, seed, extra=(), origin=None)
         text = f"{shown([*model, *schedule])}\n{cksum(binary / 'dict.txt')}"
         return f"{text}\n{origin}" if origin else text
 
-    return Training(f"{name} {paper}-{size} seed {seed}", folder, argv, fingerprint, processes, inputs, environment)
+    title = f"{name} {paper}-{size} seed {seed}"
+    return Training(title, folder, argv, fingerprint, processes, inputs, environment, waits=waits)
 
 
 # ---- evaluate.sh, analyse.sh -------------------------------------------------------------------------------------

@@ -73,12 +73,13 @@ def train(argv):
     settings.run([training(settings, name, encoding, pair, size, settings.seed, extra)], "train.sh")
 
 
-def training(settings, name, encoding, pair, size, seed, extra=(), origin=None):
+def training(settings, name, encoding, pair, size, seed, extra=(), origin=None, waits=False):
     """The training run of one system.
 
     Args:
         extra: further options of fairseq-train.
         origin: the Origin of the system from which it goes on, or None.
+        waits: whether to wait while another run trains this system.
     """
     processes, scale = Processes(), settings.scale
     folder, binary = settings.system(name, pair, size, seed), settings.pair(pair) / "binary"
@@ -104,7 +105,7 @@ def training(settings, name, encoding, pair, size, seed, extra=(), origin=None):
     if scale != "paper":
         environment = {"CUDA_VISIBLE_DEVICES": variable("CUDA_VISIBLE_DEVICES", "0"), **KEEP_MEMORY}
     title = f"{name} {pair} {size} seed {seed}"
-    return Training(title, folder, argv, fingerprint, processes, inputs, environment)
+    return Training(title, folder, argv, fingerprint, processes, inputs, environment, waits=waits)
 
 
 # ---- generate.sh -------------------------------------------------------------------------------------------------
