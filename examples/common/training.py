@@ -8,7 +8,7 @@ import shutil
 import subprocess
 import zipfile
 
-from examples.common.engine import Command, CommandFailed, Lock, Step, say, show_end
+from examples.common.engine import Command, CommandFailed, Lock, Step, cksum, say, show_end, shown
 from examples.common.training_log import records
 from examples.common.variables import count, variable
 from fairseq_posenc.errors import InputError
@@ -18,6 +18,17 @@ from fairseq_posenc.errors import InputError
 KEEP_MEMORY = dict.fromkeys(("MALLOC_MMAP_THRESHOLD_", "MALLOC_TRIM_THRESHOLD_"), str(2**30))
 #: After how many seconds a run that waits for another one looks again.
 WAIT_SECONDS = 5
+
+
+def one_gpu():
+    """Variables of a process that uses one GPU at most: the first, unless CUDA_VISIBLE_DEVICES names others."""
+    return {"CUDA_VISIBLE_DEVICES": variable("CUDA_VISIBLE_DEVICES", "0")}
+
+
+def settings_of(options, files, origin=None):
+    """The settings that determine a model, as text: options, files that it depends on, and its Origin."""
+    text = f"{shown(options)}\n{cksum(*files)}"
+    return f"{text}\n{origin}" if origin else text
 
 
 class Processes:

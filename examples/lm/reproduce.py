@@ -16,6 +16,7 @@ from examples.common.variables import (
     options,
     plain_name,
     read_table,
+    result_line,
     variable,
 )
 from examples.lm import preparation, steps
@@ -31,10 +32,7 @@ def reproduce(argv):
     settings = Settings()
     if not argv:
         raise InputError("give the name of a table or figure, such as lex-table2; -h explains")
-    known = {row["name"]: row for row in read_table(HERE / "results.tsv")}
-    if argv[0] not in known:
-        raise InputError(f"{argv[0]} is not one of {', '.join(known)}")
-    row = known[argv[0]]
+    row = result_line(HERE / "results.tsv", argv[0])
     paper = paper_of(row)
     known = ("--data", "--text", "--only", "--task", "--gpt2")
     args = options(argv[1:], known, several=("--text",), flags=("--train",))

@@ -2,8 +2,9 @@
 
 import shlex
 
-from examples.common.engine import Command, Step, cksum, shown
-from examples.common.training import KEEP_MEMORY, Processes, Training
+from examples.common.engine import Command, Step
+from examples.common.origins import going_on
+from examples.common.training import KEEP_MEMORY, Processes, Training, one_gpu, settings_of
 from examples.common.variables import (
     check_encodings,
     choice,
@@ -102,12 +103,10 @@ def training(settings, name, encoding, paper, size, seed, extra=(), origin=None,
         processes.one(settings.scale)
         batch, schedule = shlex.split(scale.batch), shlex.split(scale.training)
         criterion = "sliced_cross_entropy"  # the same numbers in less time
-        environment = {"CUDA_VISIBLE_DEVICES": variable("CUDA_VISIBLE_DEVICES", "0"), **KEEP_MEMORY}
+        environment = {**one_gpu(), **KEEP_MEMORY}
     schedule += ["--seed", str(seed), *extra]
-    start, inputs = [], (binary,)
-    if origin:
-        before = settings.system(origin.name, paper, size, seed)
-        schedule, start, inputs = origin.schedule(schedule), origin.options(before), (binary, before / "checkpoints")
+    before = settings.system(origin.name, paper, size, seed) if origin else None
+    schedule, start, inputs = going_on(origin, before, schedule, (binary,))
     launcher = processes.launcher()
     need(launcher[0])
     argv = [*launcher, binary, "--task", "language_modeling", "--user-dir", "fairseq_posenc", *model, "--criterion"]
@@ -119,8 +118,7 @@ def training(settings, name, encoding, paper, size, seed, extra=(), origin=None,
     argv += ["--log-format", "json", "--no-progress-bar", "--log-file", folder / "train.log", *start]
 
     def fingerprint():
-        text = f"{shown([*model, *schedule])}\n{cksum(binary / 'dict.txt')}"
-        return f"{text}\n{origin}" if origin else text
+        return settings_of([*model, *schedule], [binary / "dict.txt"], origin)
 
     title = f"{name} {paper}-{size} seed {seed}"
     return Training(title, folder, argv, fingerprint, processes, inputs, environment, waits=waits)

@@ -11,6 +11,7 @@ from examples.common.variables import (
     need,
     options,
     read_table,
+    result_line,
     variable,
 )
 from examples.wmt14 import steps
@@ -20,14 +21,11 @@ from fairseq_posenc.errors import InputError
 
 def reproduce(argv):
     """Make a result, after the data, systems and translations that it needs and that do not exist yet."""
-    known = {row["name"]: row for row in read_table(HERE / "results.tsv")}
     if not argv:
-        raise InputError(f"give {', '.join(known)}; -h explains")
+        raise InputError("give the name of a table or figure, such as table1; -h explains")
     args = options(argv[1:], ("--pairs", "--only", "--task", "--data", "--corpus"))
     settings = Settings(args["--corpus"])
-    if argv[0] not in known:
-        raise InputError(f"{argv[0]} is not one of {', '.join(known)}")
-    result = Result(settings, known[argv[0]], args)
+    result = Result(settings, result_line(HERE / "results.tsv", argv[0]), args)
     need("fairseq-train", "fairseq-generate", "fairseq-preprocess")
     check_encodings([row["encoding"] for row in result.rows])
     if args["--task"]:
