@@ -1,6 +1,7 @@
-"""What the tables of the recipes share: command line, summaries of training runs, output files."""
+"""What the tables of the recipes share: command line, summaries of training runs, output files, committed results."""
 
 import argparse
+import json
 from pathlib import Path
 
 from examples.common.command_line import positive
@@ -30,6 +31,11 @@ def add_row_arguments(parser):
 def chosen_by(args):
     """The rows that these arguments name."""
     return [row for row in read_table(args.rows) if args.only is None or row["name"] in args.only]
+
+
+def read_committed(folder, name):
+    """A committed result, FOLDER/NAME.json."""
+    return json.loads((folder / f"{name}.json").read_text(encoding="utf-8"))
 
 
 def trained(folder, seed, home, name):
