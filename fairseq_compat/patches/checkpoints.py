@@ -63,7 +63,9 @@ def explain_file(path, error):
     if blocked:
         return f"{path} calls {blocked.group(1)}, which PyTorch never allows in a checkpoint; do not trust the file"
     if isinstance(error, pickle.UnpicklingError) and zipfile.is_zipfile(path):
-        reason = (str(error).split("\n\n")[1:] or [str(error)])[0].splitlines()[0]
+        # PyTorch 2.6 writes the reason in its first paragraph, later versions in one of its own.
+        found = re.search(r"WeightsUnpickler error: (.+)", str(error))
+        reason = found[1] if found else (str(error).split("\n\n")[1:] or [str(error)])[0].splitlines()[0]
         return f"{path} is refused by PyTorch, which loads only harmless objects: {reason}"
     # A truncated file is not a zip archive; PyTorch raises one of these errors or OSError, depending on its length.
     broken = isinstance(error, (EOFError, pickle.UnpicklingError)) or "PytorchStreamReader" in str(error)
