@@ -93,7 +93,7 @@ setup(
     # fairseq itself is not listed: its metadata asks for omegaconf < 2.1, whose own metadata pip >= 24.1 rejects, so
     # pip could never resolve it. scripts/setup.sh installs it with --no-deps.
     install_requires=[
-        "torch>=2.0",
+        "torch>=2.6",  # the first that loads checkpoints without running code from them
         "numpy",
         "hydra-core>=1.3,<1.4",
         "omegaconf>=2.3,<2.4",

@@ -49,7 +49,9 @@ def _explain_one(error):
     for kind, explain_kind in _KINDS:
         if isinstance(error, kind):
             return explain_kind(error)
-    return _language_pair(error) or _long_sample(error) if type(error) is Exception else None
+    if type(error) is Exception:
+        return _language_pair(error) or _long_sample(error)
+    return _tokenizer_languages(error)
 
 
 def _last_line(error):
@@ -122,6 +124,13 @@ def _language_pair(error):
             "no SPLIT.SOURCE-TARGET.* files in the data directory; make them with fairseq-preprocess, "
             "or give the languages with --source-lang and --target-lang"
         )
+    return None
+
+
+def _tokenizer_languages(error):
+    """Hydra's error for a tokenizer that takes the languages of the data, which fairseq infers only later."""
+    if re.match(r"Error merging override tokenizer\.(source|target)_lang=null", str(error)):
+        return "--tokenizer needs the languages; give --source-lang and --target-lang"
     return None
 
 

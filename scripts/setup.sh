@@ -5,14 +5,16 @@
 #
 #   VENV=DIR       where the environment goes (default: .venv in the repository)
 #   PYTHON=python  the interpreter that makes it (default: python3; Python 3.10 or newer)
-#   TORCH=SPEC     the PyTorch to install, for example TORCH=torch==2.8.0. Default: the one that PYTHON has, else a CPU
-#                  build on a machine without an NVIDIA GPU where one can be had, else the default build
+#   TORCH=SPEC     the PyTorch to install, for example TORCH=torch==2.8.0 (2.6 or newer). Default: the one that PYTHON
+#                  has, else a CPU build on a machine without an NVIDIA GPU where one can be had, else the default build
 set -euo pipefail
 
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 VENV="${VENV:-$PWD/.venv}"
 PYTHON="${PYTHON:-python3}"
 FAIRSEQ="fairseq==0.12.2"
+OLDEST_TORCH=2.6 # the first that loads checkpoints without running code from them
+WANTED_TORCH="${TORCH:-torch>=$OLDEST_TORCH}"
 export PIP_DISABLE_PIP_VERSION_CHECK=1
 
 fail() {
@@ -66,8 +68,17 @@ sys.exit(not all(i.find_spec(name) for name in ('torch', 'fairseq', 'fairseq_pos
   exit 0
 fi
 
+is_older_torch() { [ "$(printf '%s\n' "$1" "$OLDEST_TORCH" | sort -V | head -n 1)" != "$OLDEST_TORCH" ]; }
+case "${TORCH:-}" in
+  torch==*) ! is_older_torch "${TORCH#torch==}" || fail "TORCH=$TORCH, but PyTorch $OLDEST_TORCH or newer is needed; name one" ;;
+esac
+
 # A new environment sees the packages of a plain installation of Python, but not those of another environment.
-torch_of_python() { "$PYTHON" -c 'import sys; assert sys.prefix == sys.base_prefix; import torch' >/dev/null 2>&1; }
+torch_of_python() {
+  local version
+  version=$("$PYTHON" -c 'import sys; assert sys.prefix == sys.base_prefix; import torch; print(torch.__version__)' 2>/dev/null) &&
+    ! is_older_torch "$version"
+}
 
 # ---- Python and the environment ----------------------------------------------------------------------------------
 if [ ! -e "$VENV_PYTHON" ]; then
@@ -86,26 +97,26 @@ python -c 'import sys; sys.exit(sys.version_info < (3, 10))' ||
 
 # ---- PyTorch -----------------------------------------------------------------------------------------------------
 # A wheel that pip's configuration finds on this disk is taken before any download.
-torch_from_disk() { pip install --no-index --no-deps "${TORCH:-torch}" && pip install "$(torch_installed)"; }
+torch_from_disk() { pip install --no-index --no-deps "$WANTED_TORCH" && pip install "$(torch_installed)"; }
 torch_installed() { python -c 'from importlib.metadata import version; print("torch==" + version("torch"))'; }
 torch_cpu() {
   case "$(uname -s)" in
     # Where PyTorch's own index cannot be reached, the ordinary one has a build that also runs without a GPU.
     Linux)
-      pip install "${TORCH:-torch}" --index-url https://download.pytorch.org/whl/cpu --retries 1 --timeout 10 ||
-        pip install "${TORCH:-torch}"
+      pip install "$WANTED_TORCH" --index-url https://download.pytorch.org/whl/cpu --retries 1 --timeout 10 ||
+        pip install "$WANTED_TORCH"
       ;;
-    *) pip install "${TORCH:-torch}" ;; # the default builds of macOS and Windows are CPU builds
+    *) pip install "$WANTED_TORCH" ;; # the default builds of macOS and Windows are CPU builds
   esac
 }
 install_torch() {
   if command -v nvidia-smi >/dev/null && nvidia-smi -L >/dev/null 2>&1; then
-    pip install "${TORCH:-torch}"
+    pip install "$WANTED_TORCH"
   else
     torch_from_disk || torch_cpu
   fi
 }
-torch_is_wanted() { [ -z "${TORCH:-}" ] || python scripts/installed.py torch "$TORCH" >/dev/null 2>&1; }
+torch_is_wanted() { python scripts/installed.py torch "$WANTED_TORCH" >/dev/null 2>&1; }
 if ! can_import torch || ! torch_is_wanted; then step "installing ${TORCH:-PyTorch}" install_torch; fi
 
 # From here on nothing may bring a second PyTorch.

@@ -332,6 +332,14 @@ class Runner:
     def run(self, argv, folder, environment, **streams):
         return self.end(self.start(argv, folder, environment, **streams))
 
+    def pause(self, seconds):
+        """Wait for so many seconds. Raises KeyboardInterrupt when the run is stopped."""
+        end = time.monotonic() + seconds
+        while time.monotonic() < end:
+            if self.stopping:
+                raise KeyboardInterrupt
+            time.sleep(0.1)
+
     def tell(self, sign, process):
         os.write(self.watch.stdin.fileno(), f"{sign} {process.pid}\n".encode())
 

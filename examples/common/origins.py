@@ -37,6 +37,19 @@ class Origin:
         return f"from {self.name}:{self.share:g}"
 
 
+def going_on(origin, before, schedule, inputs):
+    """(schedule, further options, inputs) of a training run.
+
+    Args:
+        origin: the Origin of its system, or None.
+        before: folder of the system from which it goes on, or None.
+        schedule, inputs: of a run that begins anew.
+    """
+    if origin is None:
+        return schedule, [], inputs
+    return origin.schedule(schedule), origin.options(before), (*inputs, before / "checkpoints")
+
+
 def origin_of(row):
     """The Origin of a system, or None.
 
@@ -53,6 +66,11 @@ def origin_of(row):
     if not 0 < origin.share <= 1:
         raise InputError(f"from {row['from']}: write NAME:SHARE, a system and a share of its updates such as 0.125")
     return origin
+
+
+def origin_names(known):
+    """The names of the systems from which others go on."""
+    return {origin.name for origin in map(origin_of, known.values()) if origin}
 
 
 def with_origins(rows, known):

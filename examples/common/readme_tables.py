@@ -25,8 +25,9 @@ from examples.wmt14 import readme_tables as wmt14
 from fairseq_posenc.errors import InputError
 from fairseq_posenc.tables import markdown
 
-#: Tables of text, all columns of which are aligned to the left.
 CLAIMS = {**wmt14_claims.TABLES, **lm_claims.TABLES}
+#: Tables of text, all columns of which are aligned to the left.
+OF_TEXT = {*CLAIMS, "tasks", "solved"}
 #: {README: {name of a table: function that returns its rows of text, the header first}}.
 READMES = {
     ROOT / "docs" / "export.md": export.TABLES,
@@ -50,7 +51,7 @@ def generated(text, tables, path="README.md"):
     def again(found):
         name = found[1]
         rows = tables[name]()
-        lines = markdown(rows, left=len(rows[0]) if name in CLAIMS else 1)
+        lines = markdown(rows, left=len(rows[0]) if name in OF_TEXT else 1)
         return BEGIN.format(name) + "".join(f"{line}\n" for line in lines) + END
 
     return BETWEEN.sub(again, text)

@@ -1,11 +1,13 @@
-"""What the tables of the recipes share: command line, summaries of training runs, output files."""
+"""What the tables of the recipes share: command line, summaries of training runs, output files, committed results."""
 
 import argparse
+import json
 from pathlib import Path
 
 from examples.common.command_line import positive
 from examples.common.files import write_texts
 from examples.common.training_log import training_summary
+from examples.common.variables import read_table
 from fairseq_posenc.provenance import check_json_target, write_json
 
 
@@ -17,6 +19,23 @@ def table_parser(description, home):
     parser.add_argument("--seeds", nargs="+", type=positive, default=[1])
     parser.add_argument("--paper", type=Path, help="TSV with the paper's numbers")
     return parser
+
+
+def add_row_arguments(parser):
+    """Add --rows, --only and --command, of the tables whose systems are the lines of a row file."""
+    parser.add_argument("--rows", type=Path, required=True, help="TSV with name, encoding, options")
+    parser.add_argument("--only", nargs="+", help="names of rows (default: all)")
+    parser.add_argument("--command", help="the command to record (default: this one)")
+
+
+def chosen_by(args):
+    """The rows that these arguments name."""
+    return [row for row in read_table(args.rows) if args.only is None or row["name"] in args.only]
+
+
+def read_committed(folder, name):
+    """A committed result, FOLDER/NAME.json."""
+    return json.loads((folder / f"{name}.json").read_text(encoding="utf-8"))
 
 
 def trained(folder, seed, home, name):

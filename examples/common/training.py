@@ -1,5 +1,6 @@
 """A run of fairseq-train as a step, on any number of machines. A folder belongs to one run and its settings."""
 
+import contextlib
 import json
 import os
 import re
@@ -7,7 +8,7 @@ import shutil
 import subprocess
 import zipfile
 
-from examples.common.engine import Command, CommandFailed, Lock, Step, say, show_end
+from examples.common.engine import Command, CommandFailed, Lock, Step, cksum, say, show_end, shown
 from examples.common.training_log import records
 from examples.common.variables import count, variable
 from fairseq_posenc.errors import InputError
@@ -15,6 +16,19 @@ from fairseq_posenc.errors import InputError
 #: Variables of a process that trains on a CPU: glibc keeps memory for the next update. Otherwise it returns large
 #: tensors to the system, which then gives them out page by page, filled with zeros, at every update.
 KEEP_MEMORY = dict.fromkeys(("MALLOC_MMAP_THRESHOLD_", "MALLOC_TRIM_THRESHOLD_"), str(2**30))
+#: After how many seconds a run that waits for another one looks again.
+WAIT_SECONDS = 5
+
+
+def one_gpu():
+    """Variables of a process that uses one GPU at most: the first, unless CUDA_VISIBLE_DEVICES names others."""
+    return {"CUDA_VISIBLE_DEVICES": variable("CUDA_VISIBLE_DEVICES", "0")}
+
+
+def settings_of(options, files, origin=None):
+    """The settings that determine a model, as text: options, files that it depends on, and its Origin."""
+    text = f"{shown(options)}\n{cksum(*files)}"
+    return f"{text}\n{origin}" if origin else text
 
 
 class Processes:
@@ -68,10 +82,21 @@ class Training(Step):
         environment: variables of the command.
         cwd: working directory of the command.
         replace: whether a run with other settings in this folder is replaced; otherwise it is an error.
+        waits: whether to wait while another run trains in this folder; otherwise it is an error.
     """
 
     def __init__(
-        self, title, folder, argv, fingerprint, processes, inputs=(), environment=None, cwd=None, replace=False
+        self,
+        title,
+        folder,
+        argv,
+        fingerprint,
+        processes,
+        inputs=(),
+        environment=None,
+        cwd=None,
+        replace=False,
+        waits=False,
     ):
         super().__init__(
             title,
@@ -82,7 +107,7 @@ class Training(Step):
             fingerprint=fingerprint,
             environment=environment or {},
         )
-        self.folder, self.processes, self.replace = folder, processes, replace
+        self.folder, self.processes, self.replace, self.waits = folder, processes, replace, waits
 
     def name(self):
         return f"train {self.title}"
@@ -110,9 +135,11 @@ class Training(Step):
         """Keep a finished run: its settings say whether the folder contains the right model."""
 
     def do(self, runner, quiet):
-        # A lock per machine, because all of them work in this folder.
-        with Lock(self.folder, f".lock-{self.processes.rank}"):
+        with contextlib.ExitStack() as stack:
+            self.take_lock(stack, runner)
             (self.folder / "settings").write_text(self.claim_folder() + "\n", encoding="utf-8")
+            if self.mark.is_file():  # of the run that this one has waited for
+                return
             ended = has_ended(self.folder, self.argv())
             if self.processes.rank == "0":
                 restore(self.folder, self.argv())
@@ -121,6 +148,21 @@ class Training(Step):
             elif not ended:
                 self.commands[1].run(runner, quiet, self.environment)
             self.mark.touch()
+
+    def take_lock(self, stack, runner):
+        """Take the lock of this machine, since all machines work in this folder; ``stack`` releases it."""
+        told = False
+        while True:
+            try:
+                stack.enter_context(Lock(self.folder, f".lock-{self.processes.rank}"))
+                return
+            except InputError as error:
+                if not self.waits:
+                    raise
+                if not told:
+                    say(f"{self.title}: waiting, because {str(error).partition(';')[0]}")
+                told = True
+            runner.pause(WAIT_SECONDS)
 
     def argv(self):
         return self.commands[1].argv

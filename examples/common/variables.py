@@ -112,6 +112,12 @@ def read_table(path):
     return [{key: None if cell == "-" else cell for key, cell in row.items()} for row in read_tsv(path)]
 
 
+def result_line(file, name):
+    """The line of results.tsv with this name. Raises InputError if there is none."""
+    known = {row["name"]: row for row in read_table(file)}
+    return known[choice(name, tuple(known), "")]
+
+
 def chosen_rows(rows, column, only, task, what, file):
     """The rows of the selected systems, which a ``column`` names; all rows if neither ``only`` nor ``task`` is given.
 

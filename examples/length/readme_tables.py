@@ -1,8 +1,8 @@
 """The tables of measured numbers in the README of this folder."""
 
-import json
 from functools import partial
 
+from examples.common.tables import read_committed
 from examples.length import table_text
 from examples.length.settings import HERE
 from examples.length.tasks import TASKS
@@ -10,11 +10,7 @@ from fairseq_posenc.tables import groups, shown
 
 #: What counts as a solved task, in per cent.
 SOLVED = 95
-
-
-def read(name):
-    """A committed result."""
-    return json.loads((HERE / "results" / "small" / f"{name}.json").read_text(encoding="utf-8"))
+read = partial(read_committed, HERE / "results" / "small")
 
 
 def tasks():

@@ -2,7 +2,16 @@
 
 from examples.common.engine import Command, Step, quoted
 from examples.common.translation import python
-from examples.common.variables import check_encodings, chosen_rows, count, need, options, read_table, variable
+from examples.common.variables import (
+    check_encodings,
+    chosen_rows,
+    count,
+    need,
+    options,
+    read_table,
+    result_line,
+    variable,
+)
 from examples.length import steps
 from examples.length.bands import bands
 from examples.length.settings import HERE, Settings, lengths_of
@@ -12,12 +21,9 @@ from fairseq_posenc.errors import InputError
 
 def reproduce(argv):
     """Make a result, after the examples, systems and answers that it needs and that do not exist yet."""
-    known = {row["name"]: row for row in read_table(HERE / "results.tsv")}
-    settings = Settings()
-    name, *argv = argv if argv and not argv[0].startswith("-") else [next(iter(known)), *argv]
-    if name not in known:
-        raise InputError(f"{name} is not one of {', '.join(known)}")
-    result = Result(settings, known[name], options(argv, ("--tasks", "--only")))
+    settings, file = Settings(), HERE / "results.tsv"
+    name, *argv = argv if argv and not argv[0].startswith("-") else [read_table(file)[0]["name"], *argv]
+    result = Result(settings, result_line(file, name), options(argv, ("--tasks", "--only")))
     need("fairseq-train", "fairseq-generate", "fairseq-interactive", "fairseq-preprocess")
     check_encodings([row["encoding"] for row in result.rows])
     plan = [*result.systems(), result.table()]

@@ -5,9 +5,9 @@ import shlex
 from pathlib import Path
 
 from examples.common.engine import Command, Step, cksum, mark, shown
-from examples.common.training import KEEP_MEMORY, Processes, Training
+from examples.common.training import KEEP_MEMORY, Processes, Training, one_gpu
 from examples.common.translation import binary_data, python
-from examples.common.variables import need, variable
+from examples.common.variables import need
 from examples.length.settings import ENCODER_DECODER, HERE, lengths_of
 
 #: fairseq's cross-entropy and Adam, with the same numbers in less time.
@@ -95,7 +95,7 @@ def training(settings, task, form, name, encoding, seed, options=""):
     def fingerprint():
         return f"{shown([*settled, *schedule])}\n{examples(settings.task(task) / 'raw')}"
 
-    environment = {"CUDA_VISIBLE_DEVICES": variable("CUDA_VISIBLE_DEVICES", "0"), **KEEP_MEMORY}
+    environment = {**one_gpu(), **KEEP_MEMORY}
     title = f"{name} {task.name} {form} seed {seed}"
     return Training(title, folder, argv, fingerprint, processes, (binary,), environment, replace=True)
 
@@ -126,7 +126,7 @@ def generation(settings, task, form, name, seed):
                 (output,),
                 lambda: f"{cksum(checkpoint)}\n{examples(raw / 'raw')}",
                 folder,
-                {"CUDA_VISIBLE_DEVICES": variable("CUDA_VISIBLE_DEVICES", "0")},
+                one_gpu(),
             )
         )
     return steps

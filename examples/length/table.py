@@ -5,7 +5,7 @@ Reads the examples of each task, and free.log and oracle.log of each trained sys
 
 from examples.common.command_line import run_main
 from examples.common.files import write_texts
-from examples.common.tables import table_parser, trained, write_table
+from examples.common.tables import add_row_arguments, chosen_by, table_parser, trained, write_table
 from examples.common.variables import read_table
 from examples.length import table_text
 from examples.length.accuracy import MEASURES, by_length, means, system_scores
@@ -65,7 +65,7 @@ def answers_of(name, task, args):
 
 def collect(args):
     """The record of the table; systems that have not been run on a task are missing there."""
-    rows = [row for row in read_table(args.rows) if args.only is None or row["name"] in args.only]
+    rows = chosen_by(args)
     tasks, summary, curves, trainings = [], [], [], []
     for task in args.tasks:
         path = args.home / task / "raw" / "counts.json"
@@ -103,10 +103,8 @@ def collect(args):
 def parse(argv):
     parser = table_parser(__doc__, home="folder of the scale: $WORK/$SCALE")
     parser.add_argument("--form", choices=FORMS, required=True, help="form of the models")
-    parser.add_argument("--rows", required=True, help="TSV with name, encoding, options")
+    add_row_arguments(parser)
     parser.add_argument("--tasks", nargs="+", required=True, help="names of tasks")
-    parser.add_argument("--only", nargs="+", help="names of rows (default: all)")
-    parser.add_argument("--command", help="the command to record (default: this one)")
     return parser.parse_args(argv)
 
 

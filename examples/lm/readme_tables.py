@@ -1,18 +1,14 @@
 """The tables of measured numbers in the README of this folder."""
 
-import json
+from functools import partial
 
+from examples.common.tables import read_committed
 from examples.common.variables import read_table
 from examples.lm.length_table_text import in_cell
 from examples.lm.settings import HERE
 from fairseq_posenc.tables import groups, read_tsv, shown
 
-RESULTS = HERE / "results"
-
-
-def read(name):
-    """A committed result."""
-    return json.loads((RESULTS / f"{name}.json").read_text(encoding="utf-8"))
+read = partial(read_committed, HERE / "results")
 
 
 def paper(name, text):

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from examples.common.engine import Command, Step, cksum, mark, quoted
 from examples.common.files import write_at_once
-from examples.common.origins import origin_of, with_origins
+from examples.common.origins import origin_names, origin_of, with_origins
 from examples.common.translation import python
 from examples.common.variables import (
     check_encodings,
@@ -16,6 +16,7 @@ from examples.common.variables import (
     options,
     plain_name,
     read_table,
+    result_line,
     variable,
 )
 from examples.lm import preparation, steps
@@ -31,10 +32,7 @@ def reproduce(argv):
     settings = Settings()
     if not argv:
         raise InputError("give the name of a table or figure, such as lex-table2; -h explains")
-    known = {row["name"]: row for row in read_table(HERE / "results.tsv")}
-    if argv[0] not in known:
-        raise InputError(f"{argv[0]} is not one of {', '.join(known)}")
-    row = known[argv[0]]
+    row = result_line(HERE / "results.tsv", argv[0])
     paper = paper_of(row)
     known = ("--data", "--text", "--only", "--task", "--gpt2")
     args = options(argv[1:], known, several=("--text",), flags=("--train",))
@@ -157,12 +155,13 @@ class Result:
             if settings.dry_run or not (settings.home / settings.binary(name)).is_dir():
                 plan += preparation.of_text(settings, name, folder, gpt2, planned)
         known = {row["system"]: row for row in read_table(self.file)}
-        rows = with_origins({row["system"]: row for row in self.rows}, known)
+        rows, origins = with_origins({row["system"]: row for row in self.rows}, known), origin_names(known)
         for seed in self.seeds:
             for name, row in rows.items():
                 extra = self.scaled(row["options"]).split() if row["options"] else []
                 system = (name, row["encoding"], self.paper, self.size, seed, extra, origin_of(row))
-                plan.append(steps.training(settings, *system))
+                # In a job array, several jobs need the system from which theirs go on: one of them trains it.
+                plan.append(steps.training(settings, *system, waits=name in origins))
         return plan
 
     # ---- results -------------------------------------------------------------------------------------------------

@@ -2,8 +2,9 @@
 
 import shlex
 
-from examples.common.engine import Command, Step, cksum, shown
-from examples.common.training import KEEP_MEMORY, Processes, Training
+from examples.common.engine import Command, Step
+from examples.common.origins import going_on
+from examples.common.training import KEEP_MEMORY, Processes, Training, one_gpu, settings_of
 from examples.common.variables import (
     check_encodings,
     choice,
@@ -80,12 +81,13 @@ def train(argv):
     settings.run([training(settings, name, encoding, paper, size, settings.seed, extra)], "train.sh")
 
 
-def training(settings, name, encoding, paper, size, seed, extra=(), origin=None):
+def training(settings, name, encoding, paper, size, seed, extra=(), origin=None, waits=False):
     """The training run of one system with the settings of a paper.
 
     Args:
         extra: further options of fairseq-train.
         origin: the Origin of the system from which it goes on, or None.
+        waits: whether to wait while another run trains this system.
     """
     processes, paper_settings, scale = Processes(), PAPERS[paper], settings.scale_settings
     folder, binary = settings.system(name, paper, size, seed), settings.home / "binary"
@@ -101,12 +103,10 @@ def training(settings, name, encoding, paper, size, seed, extra=(), origin=None)
         processes.one(settings.scale)
         batch, schedule = shlex.split(scale.batch), shlex.split(scale.training)
         criterion = "sliced_cross_entropy"  # the same numbers in less time
-        environment = {"CUDA_VISIBLE_DEVICES": variable("CUDA_VISIBLE_DEVICES", "0"), **KEEP_MEMORY}
+        environment = {**one_gpu(), **KEEP_MEMORY}
     schedule += ["--seed", str(seed), *extra]
-    start, inputs = [], (binary,)
-    if origin:
-        before = settings.system(origin.name, paper, size, seed)
-        schedule, start, inputs = origin.schedule(schedule), origin.options(before), (binary, before / "checkpoints")
+    before = settings.system(origin.name, paper, size, seed) if origin else None
+    schedule, start, inputs = going_on(origin, before, schedule, (binary,))
     launcher = processes.launcher()
     need(launcher[0])
     argv = [*launcher, binary, "--task", "language_modeling", "--user-dir", "fairseq_posenc", *model, "--criterion"]
@@ -118,10 +118,10 @@ def training(settings, name, encoding, paper, size, seed, extra=(), origin=None)
     argv += ["--log-format", "json", "--no-progress-bar", "--log-file", folder / "train.log", *start]
 
     def fingerprint():
-        text = f"{shown([*model, *schedule])}\n{cksum(binary / 'dict.txt')}"
-        return f"{text}\n{origin}" if origin else text
+        return settings_of([*model, *schedule], [binary / "dict.txt"], origin)
 
-    return Training(f"{name} {paper}-{size} seed {seed}", folder, argv, fingerprint, processes, inputs, environment)
+    title = f"{name} {paper}-{size} seed {seed}"
+    return Training(title, folder, argv, fingerprint, processes, inputs, environment, waits=waits)
 
 
 # ---- evaluate.sh, analyse.sh -------------------------------------------------------------------------------------

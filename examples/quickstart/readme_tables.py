@@ -1,9 +1,9 @@
 """The tables of measured numbers in the README of this folder."""
 
-import json
 from functools import partial
 from pathlib import Path
 
+from examples.common.tables import read_committed
 from examples.quickstart import report
 
 RESULTS = Path(__file__).resolve().parent / "results"
@@ -13,7 +13,7 @@ DISTURBED = ("words/s", "minutes")
 
 def table(name, without=()):
     """The table of a committed result, ``without`` the columns with these titles."""
-    rows = report.cells(json.loads((RESULTS / f"{name}.json").read_text(encoding="utf-8")))
+    rows = report.cells(read_committed(RESULTS, name))
     return [[text for title, text in zip(rows[0], row) if title not in without] for row in rows]
 
 

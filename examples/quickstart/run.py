@@ -13,8 +13,8 @@ from pathlib import Path
 
 from examples.common import multi30k
 from examples.common.command_line import end_as_interrupted, print_end
-from examples.common.engine import ROOT, Command, CommandFailed, Lock, Step, cksum, mark, perform, shown
-from examples.common.training import KEEP_MEMORY, Processes, Training
+from examples.common.engine import ROOT, Command, CommandFailed, Lock, Step, cksum, mark, perform
+from examples.common.training import KEEP_MEMORY, Processes, Training, settings_of
 from examples.common.translation import FAST, MULTI30K, Preparation, Small, generate_command, train_command
 from examples.quickstart import report
 from fairseq_posenc.encodings import encoding_class
@@ -143,8 +143,8 @@ def training(args, name, binary, environment):
     argv += ["--log-file", home / "train.log"]
 
     def fingerprint():
-        data = cksum(*sorted(path for path in binary.iterdir() if path.suffix in (".bin", ".txt")))
-        return f"{shown([*model, *batch, *schedule])}\n{data}"
+        files = sorted(path for path in binary.iterdir() if path.suffix in (".bin", ".txt"))
+        return settings_of([*model, *batch, *schedule], files)
 
     folder = args.output / home
     return Training(name, folder, argv, fingerprint, Processes(), (binary,), environment, args.output, replace=True)

@@ -1,15 +1,13 @@
 """The tables of measured numbers in the README of this folder, and the table of costs in docs/performance.md."""
 
-import json
+from functools import partial
 
+from examples.common.tables import read_committed
 from examples.common.variables import read_table
 from examples.wmt14.settings import HERE
 from fairseq_posenc.tables import shown
 
-
-def read(name):
-    """A committed result."""
-    return json.loads((HERE / "results" / f"{name}.json").read_text(encoding="utf-8"))
+read = partial(read_committed, HERE / "results")
 
 
 def cost():

@@ -1,7 +1,7 @@
 """Finds the steps of a result, which is a line of results.tsv, and runs them."""
 
 from examples.common.engine import Command, Step, cksum, mark, quoted, say
-from examples.common.origins import origin_of, with_origins
+from examples.common.origins import origin_names, origin_of, with_origins
 from examples.common.translation import python
 from examples.common.variables import (
     check_encodings,
@@ -11,6 +11,7 @@ from examples.common.variables import (
     need,
     options,
     read_table,
+    result_line,
     variable,
 )
 from examples.wmt14 import steps
@@ -20,14 +21,11 @@ from fairseq_posenc.errors import InputError
 
 def reproduce(argv):
     """Make a result, after the data, systems and translations that it needs and that do not exist yet."""
-    known = {row["name"]: row for row in read_table(HERE / "results.tsv")}
     if not argv:
-        raise InputError(f"give {', '.join(known)}; -h explains")
+        raise InputError("give the name of a table or figure, such as table1; -h explains")
     args = options(argv[1:], ("--pairs", "--only", "--task", "--data", "--corpus"))
     settings = Settings(args["--corpus"])
-    if argv[0] not in known:
-        raise InputError(f"{argv[0]} is not one of {', '.join(known)}")
-    result = Result(settings, known[argv[0]], args)
+    result = Result(settings, result_line(HERE / "results.tsv", argv[0]), args)
     need("fairseq-train", "fairseq-generate", "fairseq-preprocess")
     check_encodings([row["encoding"] for row in result.rows])
     if args["--task"]:
@@ -93,13 +91,15 @@ class Result:
             if settings.dry_run or not (settings.pair(pair) / "binary").is_dir():
                 plan += steps.preparation(settings, pair, self.data)
         known = {row["name"]: row for row in read_table(self.file)}
-        rows = with_origins({row["name"]: row for row in self.rows}, known)
+        rows, origins = with_origins({row["name"]: row for row in self.rows}, known), origin_names(known)
         for seed in self.seeds:
             for pair in self.pairs:
                 for name, row in rows.items():
                     system = (name, row["encoding"], pair, self.size, seed, (row["options"] or "").split())
-                    plan.append(steps.training(settings, *system, origin_of(row)))
-                    plan += steps.generation(settings, name, pair, self.size, seed, self.part)
+                    # In a job array, several jobs need the system from which theirs go on: one of them trains it.
+                    plan.append(steps.training(settings, *system, origin_of(row), waits=name in origins))
+                    if name in self.names:
+                        plan += steps.generation(settings, name, pair, self.size, seed, self.part)
         return plan
 
     def translations(self, pair, seed, part):

@@ -1,7 +1,8 @@
 """The scripts of the translation recipe that run single steps; reproduce.py uses the same steps."""
 
-from examples.common.engine import Command, Step, cksum, mark, shown
-from examples.common.training import KEEP_MEMORY, Processes, Training
+from examples.common.engine import Command, Step, cksum, mark
+from examples.common.origins import going_on
+from examples.common.training import KEEP_MEMORY, Processes, Training, one_gpu, settings_of
 from examples.common.translation import FAST, STOCK, Preparation, archives, generate_command, python, train_command
 from examples.common.variables import (
     check_encodings,
@@ -73,22 +74,21 @@ def train(argv):
     settings.run([training(settings, name, encoding, pair, size, settings.seed, extra)], "train.sh")
 
 
-def training(settings, name, encoding, pair, size, seed, extra=(), origin=None):
+def training(settings, name, encoding, pair, size, seed, extra=(), origin=None, waits=False):
     """The training run of one system.
 
     Args:
         extra: further options of fairseq-train.
         origin: the Origin of the system from which it goes on, or None.
+        waits: whether to wait while another run trains this system.
     """
     processes, scale = Processes(), settings.scale
     folder, binary = settings.system(name, pair, size, seed), settings.pair(pair) / "binary"
     model = recipe.model_options(scale, size, pair, f"transformer_{encoding.replace('-', '_')}")
     batch = recipe.batch_options(scale, size, processes)
     schedule = [*recipe.training_options(scale, size), "--seed", str(seed), *extra]
-    start, inputs = [], (binary,)
-    if origin:
-        before = settings.system(origin.name, pair, size, seed)
-        schedule, start, inputs = origin.schedule(schedule), origin.options(before), (binary, before / "checkpoints")
+    before = settings.system(origin.name, pair, size, seed) if origin else None
+    schedule, start, inputs = going_on(origin, before, schedule, (binary,))
     saving = ["--keep-interval-updates", "5", "--no-epoch-checkpoints"]
     launcher = processes.launcher()
     need(launcher[0])
@@ -97,14 +97,11 @@ def training(settings, name, encoding, pair, size, seed, extra=(), origin=None):
     argv += ["--log-file", folder / "train.log", *start]
 
     def fingerprint():
-        text = f"{shown([*model, *schedule])}\n{cksum(*sorted(binary.glob('dict.*.txt')))}"
-        return f"{text}\n{origin}" if origin else text
+        return settings_of([*model, *schedule], sorted(binary.glob("dict.*.txt")), origin)
 
-    environment = {}
-    if scale != "paper":
-        environment = {"CUDA_VISIBLE_DEVICES": variable("CUDA_VISIBLE_DEVICES", "0"), **KEEP_MEMORY}
+    environment = {} if scale == "paper" else {**one_gpu(), **KEEP_MEMORY}
     title = f"{name} {pair} {size} seed {seed}"
-    return Training(title, folder, argv, fingerprint, processes, inputs, environment)
+    return Training(title, folder, argv, fingerprint, processes, inputs, environment, waits=waits)
 
 
 # ---- generate.sh -------------------------------------------------------------------------------------------------

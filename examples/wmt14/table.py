@@ -9,7 +9,7 @@ from pathlib import Path
 
 from examples.common import moses
 from examples.common.command_line import run_main
-from examples.common.tables import table_parser, trained, write_table
+from examples.common.tables import add_row_arguments, chosen_by, table_parser, trained, write_table
 from examples.common.variables import read_table
 from examples.wmt14 import table_text
 from fairseq_posenc.results import new_result, read_result
@@ -105,7 +105,7 @@ def weakest(signs):
 
 def collect(args):
     """The record of the table."""
-    rows = [row for row in read_table(args.rows) if args.only is None or row["name"] in args.only]
+    rows = chosen_by(args)
     papers = {(row["name"], row["pair"]): row for row in read_table(args.paper)} if args.paper else {}
     pairs = {}
     for name in args.pairs:
@@ -143,12 +143,10 @@ def collect(args):
 
 def parse(argv):
     parser = table_parser(__doc__, home="folder of the scale: $WORK/$SCALE")
-    parser.add_argument("--rows", type=Path, required=True, help="TSV with name, encoding, options")
+    add_row_arguments(parser)
     parser.add_argument("--pairs", nargs="+", required=True)
     parser.add_argument("--size", choices=("base", "big"), required=True)
     parser.add_argument("--set", choices=("test", "valid"), default="test")
-    parser.add_argument("--only", nargs="+", help="names of rows (default: all)")
-    parser.add_argument("--command", help="the command to record (default: this one)")
     return parser.parse_args(argv)
 
 

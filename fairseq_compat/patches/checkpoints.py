@@ -11,18 +11,11 @@ from fairseq_compat.overlay import Overlay
 from fairseq_compat.registry import patch
 
 
-def _loads_weights_only(module):
-    import torch
-
-    return tuple(int(part) for part in re.findall(r"\d+", torch.__version__)[:2]) >= (2, 6)
-
-
 @patch(
     "checkpoint_types",
     "fairseq.checkpoint_utils",
     fault="resume, generate, interactive, hub: UnpicklingError: Weights only load failed ... argparse.Namespace",
     since="PyTorch 2.6",
-    needed=_loads_weights_only,
 )
 def checkpoint_types(module):
     """Tell PyTorch which types are safe to load."""
@@ -43,7 +36,6 @@ def checkpoint_types(module):
     "fairseq.distributed.utils",
     fault="several processes, where rank 0 sends objects of other types: UnpicklingError: Weights only load failed",
     since="PyTorch 2.6",
-    needed=_loads_weights_only,
 )
 def broadcast_objects(module):
     """Let a process read any object from rank 0 of its own job; this reads no files."""
@@ -71,7 +63,9 @@ def explain_file(path, error):
     if blocked:
         return f"{path} calls {blocked.group(1)}, which PyTorch never allows in a checkpoint; do not trust the file"
     if isinstance(error, pickle.UnpicklingError) and zipfile.is_zipfile(path):
-        reason = (str(error).split("\n\n")[1:] or [str(error)])[0].splitlines()[0]
+        # PyTorch 2.6 writes the reason in its first paragraph, later versions in one of its own.
+        found = re.search(r"WeightsUnpickler error: (.+)", str(error))
+        reason = found[1] if found else (str(error).split("\n\n")[1:] or [str(error)])[0].splitlines()[0]
         return f"{path} is refused by PyTorch, which loads only harmless objects: {reason}"
     # A truncated file is not a zip archive; PyTorch raises one of these errors or OSError, depending on its length.
     broken = isinstance(error, (EOFError, pickle.UnpicklingError)) or "PytorchStreamReader" in str(error)

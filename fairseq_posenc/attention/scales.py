@@ -74,7 +74,7 @@ class SSMax(Scale):
 
     start: float = 0.43
     form = "ssmax[:S]"
-    help = "s ln n, s learned for each head of each layer from S on, 0.43 by default"
+    help = "s ln n, with s learned for each head of each layer, starting at S, by default 0.43"
     counts = True
 
     def __post_init__(self) -> None:

@@ -5,7 +5,7 @@
      huggingface    a folder for transformers' from_pretrained, with a tokenizer, as a model that transformers has.
      torch-export   programs of torch.export, for every encoding, for sentences that are padded to --length tokens.
 
-Words are those of the dictionaries: tokenisation and subwords remain outside. What a target cannot say is refused.
+Words are those of the dictionaries: tokenisation and subwords remain outside. What a target cannot express is refused.
 
   fairseq-posenc export checkpoints/checkpoint_best.pt --to ctranslate2 --quantization int8 --output model
 """
@@ -26,7 +26,7 @@ QUANTIZATIONS = (
 
 
 def add_arguments(parser):
-    parser.add_argument("checkpoint", metavar="CHECKPOINT", help="of fairseq-train")
+    parser.add_argument("checkpoint", metavar="CHECKPOINT", help="written by fairseq-train")
     parser.add_argument("--to", choices=tuple(TARGETS), required=True, help="see above")
     parser.add_argument("--output", required=True, metavar="DIR", help="new folder for the model")
     parser.add_argument(

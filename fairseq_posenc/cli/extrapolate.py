@@ -19,7 +19,7 @@ other checkpoints, patterns or lengths to add them to the file.
   fairseq-posenc plot lengths.json --output lengths
 """
 
-from fairseq_posenc.cli.language_models import add_model_arguments, check_positive, text_and_loading
+from fairseq_posenc.cli.language_models import add_model_arguments, check_positive, grid_of
 from fairseq_posenc.errors import InputError
 
 #: Option -> (the protocol that has it, the protocol's argument).
@@ -65,12 +65,8 @@ def run(args):
     from fairseq_posenc.analysis.extrapolation_protocols import PROTOCOLS
     from fairseq_posenc.analysis.extrapolation_summary import t_test
     from fairseq_posenc.analysis.extrapolation_table import text_table
-    from fairseq_posenc.analysis.grid import Grid, check_systems
 
-    systems = check_systems(args.path, args.names)
-    text, loading = text_and_loading(args)
-    extrapolation = Extrapolation(PROTOCOLS[args.protocol](**options), args.baseline, args.max_tokens)
-    grid = Grid(extrapolation, text, systems, args.patterns, args.lengths, loading, args.json)
+    grid = grid_of(args, Extrapolation(PROTOCOLS[args.protocol](**options), args.baseline, args.max_tokens))
     if grid.results.pairs():
         t_test()
     print(text_table(grid.run()))

@@ -53,16 +53,21 @@ def check_positive(args, *options):
     check_json_target(args.json)
 
 
-def check_model_arguments(args, closed_form):
+def check_model_arguments(args, closed_form, of_models):
     """Raise InputError for missing options of a model and its text, or for options that do not go together.
 
-    --closed-form takes neither a model nor a text; ``closed_form`` names the options that need it.
+    --closed-form takes neither a model nor a text; ``closed_form`` names the options that need it, and ``of_models``
+    those that it does not take.
     """
     inputs = {"DATA": args.data, "--path": args.path}
     if args.closed_form:
         surplus = next((name for name, value in {**inputs, "--names": args.names}.items() if value is not None), None)
         if surplus:
             raise InputError(f"--closed-form needs no model and no text; leave out {surplus}")
+        for name in of_models:
+            if getattr(args, name) is not None:
+                option = f"--{name.replace('_', '-')}"
+                raise InputError(f"{option} is an option for models, but --closed-form reads none; leave it out")
         return
     missing = next((name for name, value in {**inputs, "--lengths": args.lengths}.items() if value is None), None)
     if missing:
@@ -70,6 +75,15 @@ def check_model_arguments(args, closed_form):
     for name in closed_form:
         if getattr(args, name) is not None:
             raise InputError(f"--{name.replace('_', '-')} is an option of --closed-form; leave it out")
+
+
+def grid_of(args, measurement):
+    """The Grid of a Measurement, from the options of add_model_arguments."""
+    from fairseq_posenc.analysis.grid import Grid, check_systems
+
+    systems = check_systems(args.path, args.names)
+    text, loading = text_and_loading(args)
+    return Grid(measurement, text, systems, args.patterns, args.lengths, loading, args.json)
 
 
 def text_and_loading(args):

@@ -21,7 +21,7 @@ from fairseq_posenc.cli.language_models import (
     add_model_arguments,
     check_model_arguments,
     check_positive,
-    text_and_loading,
+    grid_of,
 )
 from fairseq_posenc.cli.lists import numbers
 from fairseq_posenc.errors import InputError
@@ -48,7 +48,7 @@ def add_arguments(parser):
 
 def run(args):
     check_positive(args, "tokens", "segments", "max_tokens")
-    check_model_arguments(args, ("dims",))
+    check_model_arguments(args, closed_form=("dims",), of_models=("segments", "seed", "max_tokens"))
     if args.closed_form:
         write_result(args.json, "receptive-field", closed_form(args))
     else:
@@ -60,11 +60,6 @@ def closed_form(args):
     from fairseq_posenc.analysis.grid import check_lengths
     from fairseq_posenc.encodings.limits import check_table
 
-    for name in ("segments", "seed", "max_tokens"):
-        if getattr(args, name) is not None:
-            raise InputError(
-                f"--{name.replace('_', '-')} is an option for models, but --closed-form reads none; leave it out"
-            )
     lengths = args.lengths or [8192]
     if len(lengths) > 1:
         raise InputError(f"--lengths: --closed-form takes one length, but there are {len(lengths)}")
@@ -84,14 +79,10 @@ def formulas(curve):
 
 
 def of_models(args):
-    from fairseq_posenc.analysis.grid import Grid, check_systems
     from fairseq_posenc.analysis.receptive_field import ReceptiveField, text_table
 
     count, seed = 100 if args.segments is None else args.segments, 1 if args.seed is None else args.seed
     if seed < 0:
         raise InputError(f"--seed must be at least 0, but is {seed}")
-    systems = check_systems(args.path, args.names)
-    text, loading = text_and_loading(args)
-    measurement = ReceptiveField(count, seed, 8192 if args.max_tokens is None else args.max_tokens)
-    grid = Grid(measurement, text, systems, args.patterns, args.lengths, loading, args.json)
+    grid = grid_of(args, ReceptiveField(count, seed, 8192 if args.max_tokens is None else args.max_tokens))
     print(text_table(grid.run()["cells"]))

@@ -20,7 +20,7 @@ from fairseq_posenc.cli.language_models import (
     add_model_arguments,
     check_model_arguments,
     check_positive,
-    text_and_loading,
+    grid_of,
 )
 from fairseq_posenc.errors import InputError
 from fairseq_posenc.results import write_result
@@ -46,7 +46,7 @@ def add_arguments(parser):
 
 def run(args):
     check_positive(args, "tokens", "texts", "dim")
-    check_model_arguments(args, tuple(CLOSED_FORM))
+    check_model_arguments(args, closed_form=tuple(CLOSED_FORM), of_models=("texts",))
     if args.closed_form:
         write_result(args.json, "resolution", closed_form(args))
     else:
@@ -59,8 +59,6 @@ def closed_form(args):
     from fairseq_posenc.encodings.limits import check_number, check_table
     from fairseq_posenc.encodings.xpos import GAMMAS, SCALE_BASES
 
-    if args.texts is not None:
-        raise InputError("--texts is an option for models, but --closed-form reads none; leave it out")
     options = {
         name: default if getattr(args, name) is None else getattr(args, name) for name, default in CLOSED_FORM.items()
     }
@@ -81,11 +79,7 @@ def closed_form(args):
 
 
 def of_models(args):
-    from fairseq_posenc.analysis.grid import Grid, check_systems
     from fairseq_posenc.analysis.resolution import Resolution, text_table
 
-    systems = check_systems(args.path, args.names)
-    text, loading = text_and_loading(args)
-    measurement = Resolution(8 if args.texts is None else args.texts)
-    grid = Grid(measurement, text, systems, args.patterns, args.lengths, loading, args.json)
+    grid = grid_of(args, Resolution(8 if args.texts is None else args.texts))
     print(text_table(grid.run()["cells"]))

@@ -60,7 +60,7 @@ class Clamp(Distance):
 
     exact: int
     form = "clamp:W"
-    help = "W where it is larger"
+    help = "at most W"
 
     def __post_init__(self) -> None:
         check_number(f"--distance {self}: W", self.exact, 1, MOST)
@@ -90,7 +90,7 @@ class Group(Distance):
     exact: int
     size: int
     form = "group:W,G"
-    help = "beyond W, G of them are one"
+    help = "beyond W, G distances count as one"
     counts_from_start = True
 
     def __post_init__(self) -> None:

@@ -25,16 +25,20 @@ METHODS: dict[str, tuple[int, tuple[str, ...]]] = {
 }
 
 # Options that several encodings declare.
-ScalingFactor = Annotated[Optional[float], "s: by how much texts may exceed those of training"]
+ScalingFactor = Annotated[Optional[float], "s: how many times as long as in training texts may be"]
 OriginalLength = Annotated[Optional[int], "length of the training texts, in tokens (all but linear and ntk)"]
 AttentionFactor = Annotated[
     Optional[float],
     "yarn, longrope: factor of queries and of keys (default: 0.1 ln s + 1; root of 1 + ln s / ln length)",
 ]
-BetaFast = Annotated[Optional[float], "yarn: pairs that turn more often than this in training stay (default: 32)"]
-BetaSlow = Annotated[Optional[float], "yarn: those that turn less often are interpolated (default: 1)"]
-LowFreqFactor = Annotated[Optional[float], "llama3: pairs that turn less often are interpolated (default: 1)"]
-HighFreqFactor = Annotated[Optional[float], "llama3: those that turn more often stay (default: 4)"]
+BetaFast = Annotated[
+    Optional[float], "yarn: dimensions that turn more often than this in a training text stay (default: 32)"
+]
+BetaSlow = Annotated[Optional[float], "yarn: dimensions that turn less often than this are interpolated (default: 1)"]
+LowFreqFactor = Annotated[
+    Optional[float], "llama3: dimensions that turn less often than this are interpolated (default: 1)"
+]
+HighFreqFactor = Annotated[Optional[float], "llama3: dimensions that turn more often than this stay (default: 4)"]
 
 
 class Frequencies:

@@ -57,7 +57,7 @@ class T5(RelativeBias):
         self,
         stack: Stack,
         buckets: Annotated[int, "number of buckets, both directions together"] = 32,
-        max_distance: Annotated[int, "distance from which on all share the last bucket"] = 128,
+        max_distance: Annotated[int, "all distances from this one on share the last bucket"] = 128,
         scale: Annotated[
             Literal["none", "sqrt-dim"],
             "what multiplies the table: nothing (as in T5), or the root of the head dimension (as in GPT-NeoX)",

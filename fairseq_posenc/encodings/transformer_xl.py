@@ -29,7 +29,7 @@ class TransformerXL(RelativeBias):
         InputError: an odd model dimension.
     """
 
-    summary = "projected sinusoids of the distance, and learned queries of their own"
+    summary = "projected sinusoids of the distance, with separate learned queries"
     source = "Dai et al. 2019 (ACL), section 3.3"
     numbers = CONSECUTIVE
     takes_distance = False

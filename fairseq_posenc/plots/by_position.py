@@ -2,8 +2,8 @@
 
 import math
 
-from fairseq_posenc.plots.extrapolation import panels_of, scale
-from fairseq_posenc.plots.style import legend_beside, line_styles, name_result, panels, styled
+from fairseq_posenc.plots.extrapolation import panels_of, scale, training_lengths
+from fairseq_posenc.plots.style import legend_beside, mark_training_length, name_result, panels, styled, styles_of
 from fairseq_posenc.tables import groups, mean_and_deviation
 
 COLUMNS = {
@@ -25,7 +25,7 @@ def rows(record):
     ``position`` is the mean number of tokens that a model reads to predict the tokens of the bucket. ``perplexity`` is
     the mean over seeds, None if it is not finite; ``deviation`` is None with one seed.
     """
-    trained = {checkpoint["name"]: checkpoint["training_length"] for checkpoint in record["checkpoints"]}
+    trained = training_lengths(record)
     result = []
     for (name, pattern, length), cells in groups(record["cells"], "name", "pattern", "length").items():
         by_seed = [cell["positions"] for cell in cells]
@@ -55,7 +55,7 @@ def draw(results):
 
     results: {label: rows}.
     """
-    styles = line_styles(list(dict.fromkeys(row["name"] for rows in results.values() for row in rows)))
+    styles = styles_of(results)
     lines = [(label, title, part) for label, rows in results.items() for title, part in panels_of(rows).items()]
     lengths = sorted({row["length"] for rows in results.values() for row in rows})
     figure, axes = panels(len(lines), len(lengths), width=3.2, height=2.3, sharey="row")
@@ -86,8 +86,7 @@ def one_panel(panel, rows, styles):
         if any(spread):
             low, high = ([v + sign * s for v, s in zip(values, spread)] for sign in (-1, 1))
             panel.fill_between(positions, low, high, color=style["color"], alpha=0.15, linewidth=0)
-    for trained in {row["training_length"] for row in rows if row.get("training_length") is not None}:
-        panel.axvline(trained, color="black", linestyle=":", linewidth=0.8)
+    mark_training_length(panel, rows)
     panel.set_xscale("log", base=2)
     panel.xaxis.set_major_formatter("{x:.0f}")
     panel.set_xlabel("tokens read")

@@ -1,6 +1,14 @@
 """Perplexity by length, from ``fairseq-posenc extrapolate``: Figure 1 of Sun et al. (2023)."""
 
-from fairseq_posenc.plots.style import legend_beside, line_styles, logarithmic, name_result, panels, styled
+from fairseq_posenc.plots.style import (
+    legend_beside,
+    logarithmic,
+    mark_training_length,
+    name_result,
+    panels,
+    styled,
+    styles_of,
+)
 
 COLUMNS = {
     "name": str,
@@ -18,8 +26,13 @@ REQUIRED = ("name", "pattern", "length")
 
 def rows(record):
     """Return a row for each system, pattern and length; a perplexity is None if it is not finite."""
-    trained = {checkpoint["name"]: checkpoint["training_length"] for checkpoint in record["checkpoints"]}
+    trained = training_lengths(record)
     return [{**row, "mark": row["mark"] or None, "training_length": trained[row["name"]]} for row in record["summary"]]
+
+
+def training_lengths(record):
+    """{system: length of its training samples}."""
+    return {checkpoint["name"]: checkpoint["training_length"] for checkpoint in record["checkpoints"]}
 
 
 def panels_of(rows):
@@ -38,7 +51,7 @@ def draw(results):
     Whiskers show one standard deviation. results: {label: rows}.
     """
     by_pattern = {label: panels_of(rows) for label, rows in results.items()}
-    styles = line_styles(list(dict.fromkeys(row["name"] for rows in results.values() for row in rows)))
+    styles = styles_of(results)
     columns = max(map(len, by_pattern.values()))
     figure, axes = panels(len(results), columns, width=3.4, height=2.6, sharey="row")
     for line, (label, parts) in zip(axes, by_pattern.items()):
@@ -68,8 +81,7 @@ def one_panel(panel, rows, styles):
     panel.set_xticks(lengths, [str(length) for length in lengths])
     panel.tick_params(axis="x", which="minor", bottom=False)
     panel.set_xlabel("length in tokens")
-    for trained in {row["training_length"] for row in rows if row.get("training_length") is not None}:
-        panel.axvline(trained, color="black", linestyle=":", linewidth=0.8)
+    mark_training_length(panel, rows)
 
 
 def scale(line, values):

@@ -1,6 +1,6 @@
 """The gap to the baseline by n-gram length, from ``fairseq-posenc grain``: Figure 4 of Zhang et al. (2023)."""
 
-from fairseq_posenc.plots.style import legend_beside, line_styles, name_result, panels, styled
+from fairseq_posenc.plots.style import legend_beside, name_result, panels, styled, styles_of
 from fairseq_posenc.tables import groups
 
 COLUMNS = {"grain": str, "n": int, "baseline": str, "system": str, "score": float, "gap": float}
@@ -34,13 +34,12 @@ def rows(record):
 @styled
 def draw(results):
     """Return a figure: a row of three panels per result, one line per system. results: {label: rows}."""
-    systems = list(dict.fromkeys(row["system"] for rows in results.values() for row in rows))
-    styles = line_styles(systems)
+    styles = styles_of(results, "system")
     figure, axes = panels(len(results), len(AXES), width=2.8, height=2.5)
     for line, (label, rows) in zip(axes, results.items()):
         by_grain = groups(rows, "grain")
         for panel, (grain, (metric, counted)) in zip(line, AXES.items()):
-            for system in systems:
+            for system in styles:
                 points = [row for row in by_grain.get(grain, []) if row["system"] == system]
                 # Small markers, because a line has up to thirty points.
                 panel.plot(

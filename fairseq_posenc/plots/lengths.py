@@ -1,6 +1,6 @@
 """BLEU by source length, from ``fairseq-posenc lengths``."""
 
-from fairseq_posenc.plots.style import legend_beside, line_styles, name_result, panels, styled
+from fairseq_posenc.plots.style import legend_beside, name_result, panels, styled, styles_of
 
 COLUMNS = {
     "from": int,
@@ -39,12 +39,11 @@ def draw(results):
 
     results: {label: rows}.
     """
-    systems = list(dict.fromkeys(row["system"] for rows in results.values() for row in rows))
-    styles = line_styles(systems)
+    styles = styles_of(results, "system")
     figure, axes = panels(2, len(results), width=4.2, height=1.9, height_ratios=(3, 1), sharex="col")
     for column, (label, rows) in enumerate(results.items()):
         scores, counts = axes[:, column]
-        for system in systems:
+        for system in styles:
             points = [row for row in rows if row["system"] == system]
             scores.plot([p["mean_words"] for p in points], [p["bleu"] for p in points], **styles[system], label=system)
         scores.set_ylabel("BLEU")

@@ -9,7 +9,7 @@ import numpy as np
 from matplotlib.ticker import MaxNLocator
 
 from fairseq_posenc.plots.extrapolation import panels_of
-from fairseq_posenc.plots.style import VERMILLION, legend_beside, line_styles, panels, styled
+from fairseq_posenc.plots.style import VERMILLION, legend_beside, panels, styled, styles_of
 from fairseq_posenc.tables import groups
 
 COLUMNS = {
@@ -78,7 +78,7 @@ def draw(results):
 
     results: {label: rows}.
     """
-    styles = line_styles(list(dict.fromkeys(row["name"] for rows in results.values() for row in rows)))
+    styles = styles_of(results)
     drawn = []
     for label, rows in results.items():
         prefix = f"{label}: " if len(results) > 1 else ""

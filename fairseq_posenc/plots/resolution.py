@@ -6,7 +6,7 @@ import statistics
 from matplotlib.ticker import MaxNLocator
 
 from fairseq_posenc.plots.extrapolation import panels_of
-from fairseq_posenc.plots.style import legend_beside, line_styles, name_result, panels, styled
+from fairseq_posenc.plots.style import legend_beside, name_result, panels, styled, styles_of
 from fairseq_posenc.tables import groups
 
 COLUMNS = {
@@ -57,7 +57,7 @@ def draw(results):
 
     results: {label: rows}.
     """
-    styles = line_styles(list(dict.fromkeys(row["name"] for rows in results.values() for row in rows)))
+    styles = styles_of(results)
     columns = [
         (label, pattern, length, of_length)
         for label, rows in results.items()

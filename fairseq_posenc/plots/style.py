@@ -69,7 +69,7 @@ styled = mpl.rc_context(SETTINGS)
 
 
 def line_styles(names):
-    """Return {name: keyword arguments for ``Axes.plot``}, distinct within ``names``.
+    """Return {name: keyword arguments for ``Axes.plot``}, distinct within ``names``, in their order.
 
     Encodings have the same style in every figure. The style of another name follows from a hash of the name; if it is
     taken, the next free style is used.
@@ -84,9 +84,18 @@ def line_styles(names):
             colour, dash = next((style for style in order if style not in taken), order[0])
             taken.add((colour, dash))
             styles[name] = (colour, dash, MARKERS[start % len(MARKERS)])
-    return {
-        name: {"color": colour, "linestyle": dash, "marker": marker} for name, (colour, dash, marker) in styles.items()
-    }
+    return {name: dict(zip(("color", "linestyle", "marker"), styles[name])) for name in names}
+
+
+def styles_of(results, column="name"):
+    """``line_styles`` of all systems, which a ``column`` names; results: {label: rows}."""
+    return line_styles(list(dict.fromkeys(row[column] for rows in results.values() for row in rows)))
+
+
+def mark_training_length(panel, rows):
+    """Draw a dotted line at every training length of the rows."""
+    for trained in {row["training_length"] for row in rows if row.get("training_length") is not None}:
+        panel.axvline(trained, color="black", linestyle=":", linewidth=0.8)
 
 
 def panels(rows, columns, width, height, legend=1.6, **options):

@@ -12,7 +12,7 @@ import pytest
 
 from examples.common import engine
 from examples.common.engine import Command, CommandFailed, Lock, Step
-from examples.common.training import has_ended, restore
+from examples.common.training import Processes, Training, has_ended, restore
 from fairseq_posenc.errors import InputError
 
 
@@ -127,6 +127,47 @@ def test_a_killed_run_leaves_no_process_and_no_lock(tmp_path):
         command = Path("/proc") / (tmp_path / "pid").read_text().strip() / "cmdline"
         assert not command.exists() or not command.read_bytes()
     assert [path.name for path in tmp_path.iterdir()] == ["pid"]
+
+
+OTHER_RUN = """
+import sys
+from pathlib import Path
+from examples.common.engine import Lock
+folder = Path(sys.argv[1])
+with Lock(folder, ".lock-0"):
+    print("locked", flush=True)
+    sys.stdin.readline()
+    (folder / "checkpoints").mkdir()
+    (folder / "finished").touch()
+"""
+
+
+@pytest.mark.parametrize("waits", [True, False])
+def test_a_system_that_another_run_trains_is_waited_for_or_refused(waits, tmp_path, monkeypatch, capsys):
+    """Waited for: it is trained once, by the other run."""
+    trained = tmp_path / "trained twice"
+    argv = ["touch", str(trained)]
+    mine = Training("rope", tmp_path / "rope", argv, lambda: "settings", Processes(), waits=waits)
+    run = subprocess.Popen(
+        [sys.executable, "-c", OTHER_RUN, mine.folder], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    )
+    try:
+        assert run.stdout.readline() == "locked\n"
+        if not waits:
+            with pytest.raises(CommandFailed):
+                engine.perform([mine], "test")
+            assert f"process {run.pid} on " in capsys.readouterr().err and not trained.exists()
+            return
+
+        def looked_again(self, seconds):
+            run.communicate("end\n")
+
+        monkeypatch.setattr(engine.Runner, "pause", looked_again)
+        engine.perform([mine], "test")
+        assert f"rope: waiting, because process {run.pid} on " in capsys.readouterr().out
+        assert mine.is_done() and not trained.exists()
+    finally:
+        run.kill()
 
 
 def checkpoint(folder, name, text, number):

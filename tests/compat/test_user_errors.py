@@ -103,6 +103,12 @@ def test_data_with_another_dictionary(stock_checkpoint, tmp_path):
     assert "the checkpoint's dictionary has 40 types but the data's has" in line
 
 
+def test_a_tokenizer_without_languages(stock_data, stock_checkpoint):
+    argv = ("generate", stock_data, "--path", stock_checkpoint, "--tokenizer", "moses")
+    line = refused(fairseq(*argv), "generate")
+    assert "--tokenizer needs the languages; give --source-lang and --target-lang" in line
+
+
 def test_samples_beyond_the_positions(stock_data, stock_checkpoint, tmp_path):
     """Those of a training set are left out by fairseq with a warning."""
     limits = ("--max-source-positions", "6")

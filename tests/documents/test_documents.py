@@ -49,10 +49,22 @@ def test_lines_fit(document):
     assert [line for line in lines if len(line) > 120 and not line.startswith("|")] == []
 
 
+def anchors(document):
+    """The names under which the headings of a document can be linked to."""
+    headings = re.findall(r"^#+ (.*)$", document.read_text(encoding="utf-8"), re.MULTILINE)
+    return {re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
 @documents
 def test_links_lead_somewhere(document):
-    targets = re.findall(r"\]\((?!https?:)([^)#]+)(?:#[^)]*)?\)", document.read_text(encoding="utf-8"))
-    assert [target for target in targets if not (document.parent / target).exists()] == []
+    links = re.findall(r"\]\((?!https?:)([^)#]*)(?:#([^)]*))?\)", document.read_text(encoding="utf-8"))
+    assert [target for target, _ in links if not (document.parent / target).exists()] == []
+    wrong = [
+        (target, heading)
+        for target, heading in links
+        if heading and heading not in anchors(document.parent / target if target else document)
+    ]
+    assert wrong == []
 
 
 @documents
@@ -60,7 +72,7 @@ def test_commands_are_ones_that_their_parsers_take(document):
     from fairseq_posenc.cli import COMMANDS
 
     for argv in printed_commands(document):
-        if argv[0] in ("fairseq-train", "fairseq-generate", "fairseq-preprocess"):
+        if argv[0] in ("fairseq-train", "fairseq-generate", "fairseq-eval-lm", "fairseq-preprocess"):
             assert parse(argv)
         elif argv[0] == "fairseq-posenc":
             parser = argparse.ArgumentParser()

@@ -48,7 +48,7 @@ def dry(lm_script, tmp_path_factory):
 
 
 def test_every_table_and_figure_has_its_rows():
-    assert set(RESULTS) == {*PAPERS, "drop", "all"}
+    assert set(RESULTS) >= {*PAPERS, "drop", "all"}
     from fairseq_posenc.encodings import encoding_names
 
     for path in (LM / "rows").glob("*.tsv"):
@@ -67,7 +67,7 @@ def test_a_name_is_one_training_in_all_rows_of_a_paper():
             assert fingerprint == (row["encoding"], row["options"]), row
 
 
-@pytest.mark.parametrize("what", [*PAPERS, "drop", "all"])
+@pytest.mark.parametrize("what", RESULTS)
 def test_the_printed_commands_are_complete(what, dry):
     """At paper scale, every result; each kind of command once by its own parser."""
     printed = dry(what, SCALE="paper")

@@ -45,6 +45,7 @@ def parse(words):
         "fairseq-train": options.get_training_parser,
         "fairseq-generate": options.get_generation_parser,
         "fairseq-interactive": lambda: options.get_generation_parser(interactive=True),
+        "fairseq-eval-lm": options.get_eval_lm_parser,
         "fairseq-preprocess": options.get_preprocessing_parser,
     }[words[0]]
     words = words[1 : words.index(">")] if ">" in words else words[1:]

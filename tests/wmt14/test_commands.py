@@ -152,7 +152,7 @@ def test_training_refuses_before_it_starts(arguments, variables, message, wmt14_
 @pytest.mark.parametrize(
     ("script", "arguments", "variables", "message"),
     [
-        ("reproduce.sh", (), {}, "give table1"),
+        ("reproduce.sh", (), {}, "give the name of a table or figure, such as table1"),
         ("reproduce.sh", ("table4",), {}, "table4 is not one of table1"),
         ("reproduce.sh", ("table1", "--pairs", "en-ru"), {}, "language pair en-ru"),
         ("reproduce.sh", ("table1", "--pair", "en-de"), {}, "option --pair is not one of"),
