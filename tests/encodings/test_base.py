@@ -5,6 +5,7 @@ import torch
 
 from fairseq_posenc.encodings import Stack, encoding_class
 from fairseq_posenc.encodings.dropout import Dropout
+from fairseq_posenc.encodings.sinusoidal import sinusoids
 
 STACK = Stack(model_dim=16, heads=2)
 
@@ -22,12 +23,30 @@ def test_exact_numbers_move_to_the_device_that_asks():
         ("adaptive-t5", {"hidden": 1, "second_hidden": 1}),
         ("cope", {"positions": 2}),
         ("dynamic-bias", {"dim": 1}),
-        ("posnet-embed", {"max_positions": 1}),
+        ("fire", {"hidden": 1}),
+        ("posnet-embed", {"max_positions": 1, "kernel_dim": 1}),
         ("posnet-attn", {"max_positions": 1}),
+        ("sandwich", {"dim": 2}),
+        ("shaw", {"clip": 1}),
+        ("t5", {"buckets": 2}),
     ],
 )
 def test_the_smallest_values_are_accepted(name, options):
-    encoding_class(name)(STACK, **options)
+    encoding_class(name)(Stack(model_dim=16, heads=2, causal=True), **options)
+
+
+def test_the_smallest_models_are_accepted():
+    encoding_class("sinusoidal")(Stack(model_dim=4, heads=1))
+    encoding_class("alibi")(Stack(model_dim=4, heads=2), encoder="split")
+
+
+@pytest.mark.parametrize("first_row", [0, 2])
+def test_sinusoids_while_pytorch_compiles_reach_the_last_position(first_row, monkeypatch):
+    """The table then has one size, that of the longest text."""
+    monkeypatch.setattr("fairseq_posenc.encodings.sinusoidal.is_eager", lambda: False)
+    encoding = encoding_class("sinusoidal")(Stack(model_dim=16, heads=2, max_positions=6, first_row=first_row))
+    found = encoding.embed(torch.zeros(1, 6, 16), torch.arange(6).unsqueeze(0))
+    torch.testing.assert_close(found[0], sinusoids(torch.arange(6) + first_row, 16).float())
 
 
 def test_dropout_with_a_seed_drops_the_same_and_keeps_the_mean():
