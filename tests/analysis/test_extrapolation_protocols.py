@@ -1,11 +1,13 @@
 """What the protocols score, against naive loops: one forward pass a token."""
 
 from functools import partial
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 import torch
 
+from fairseq_posenc.analysis.extrapolation import token_set
 from fairseq_posenc.analysis.extrapolation_protocols import ByPosition, LastToken, Pieces, Sliding, scored_tokens
 from fairseq_posenc.analysis.language_model import load_model, read_text
 from fairseq_posenc.analysis.token_losses import token_losses
@@ -144,3 +146,19 @@ def test_the_text_is_cut_off_at_a_multiple():
 def test_what_the_text_cannot_give(protocol, lengths, message):
     with pytest.raises(InputError, match=message):
         protocol.used(1000, lengths)
+
+
+def test_the_most_that_a_text_can_give():
+    """Every token that has enough context; windows that move by their whole length; every token of a text."""
+    everything = LastToken(segments=17)
+    assert everything.used(20, [2, 4]) == 20
+    assert everything.windows(20, 4, 4, 0)[:, 1].tolist() == list(range(4, 21))
+    whole = Sliding(stride=4)
+    assert whole.used(20, [4, 8]) == 20
+    assert whole.windows(20, 4, 8, 0)[:, 0].tolist() == [0, 4, 8, 12, 16]
+
+
+def test_identifiers_of_token_sets_stay():
+    """So that results of earlier versions can be added to."""
+    text = SimpleNamespace(tokens=torch.arange(10))
+    assert token_set(text, np.array([1, 4])) == "f05e1c22b5dfeab7"

@@ -10,6 +10,7 @@ from fairseq.sequence_generator import SequenceGenerator, SequenceGeneratorWithA
 from fairseq_posenc.encodings import encoding_names
 from fairseq_posenc.errors import InputError
 from fairseq_posenc.generation.generator import FastGenerator, FastGeneratorWithAlignment
+from fairseq_posenc.generation.stepwise import Stepwise
 from fairseq_posenc.models.packed import pack_linear_layers
 from tests.support.generation import (
     assert_as_stock,
@@ -183,3 +184,17 @@ def test_scores_that_are_not_a_number_leave_others_alone():
 def test_minimum_beyond_the_maximum():
     with pytest.raises(InputError, match="--min-len 13 exceeds the longest hypothesis, 12 tokens"):
         generate(FastGenerator, [translator("none")], sentences(), min_len=13)
+
+
+def test_what_keeps_its_order_is_not_copied(monkeypatch):
+    """One hypothesis per sentence: nothing is reordered before a sentence has ended."""
+    calls, reorder = [], Stepwise.reorder
+
+    def counted(self, rows, sentences):
+        calls.append(sentences)
+        reorder(self, rows, sentences)
+
+    monkeypatch.setattr(Stepwise, "reorder", counted)
+    expected = assert_as_stock([translator("rope")], sentences(), beam_size=1)
+    assert len(lengths(expected)) > 1
+    assert calls and all(call is not None for call in calls)

@@ -45,8 +45,10 @@ def test_updates_are_those_of_fairseq(dtype):
         torch.testing.assert_close(ours, theirs, rtol=tolerance, atol=tolerance)
 
 
-def test_states_interchange_in_both_directions():
-    optimizers = pair(torch.float32)
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+def test_states_interchange_in_both_directions(dtype):
+    """PyTorch casts the moments that it loads to the dtype of the parameters; fp32 they are again from then on."""
+    optimizers = pair(dtype)
     steps(optimizers, range(5))
     states = [optimizer.state_dict() for optimizer, _ in optimizers]
     assert states[0]["param_groups"] == states[1]["param_groups"]
@@ -54,8 +56,11 @@ def test_states_interchange_in_both_directions():
     for (optimizer, _), state in zip(optimizers, reversed(states)):
         optimizer.load_state_dict(state)
     steps(optimizers, range(5, 20))
+    tolerance = 2e-6 if dtype == torch.float32 else torch.finfo(dtype).eps
     for theirs, ours in zip(optimizers[0][1], optimizers[1][1]):
-        torch.testing.assert_close(ours, theirs, rtol=2e-6, atol=2e-6)
+        torch.testing.assert_close(ours, theirs, rtol=tolerance, atol=tolerance)
+        moments = optimizers[1][0].state[ours]
+        assert moments["exp_avg"].dtype == moments["exp_avg_sq"].dtype == torch.float32
 
 
 def train(data, folder, updates, *words):
