@@ -10,6 +10,7 @@ from fairseq_posenc.analysis.build import dictionary
 from fairseq_posenc.analysis.by_distance import curves, measures_of, trained, untrained
 from fairseq_posenc.encodings import PositionEncoding, Stack, encoding_class, encoding_names
 from fairseq_posenc.errors import InputError
+from tests.support.encodings import CASES
 
 PAIRS = [10000 ** (-2 * i / 64) for i in range(32)]
 
@@ -61,6 +62,17 @@ def test_shaw_in_keys_and_values():
     # The same vector is added to all values: the curve is its norm times a mean of 1 / |v|.
     torch.testing.assert_close(mixed[0] / mixed[0, 0], wanted / wanted[0], rtol=1e-4, atol=1e-5)
     assert 1 / 9 < float(mixed[0, 0] / wanted[0]) < 1 / 7  # of 64 dimensions
+
+
+def test_cope_counts_queries_of_the_size_that_attention_gives_them():
+    """With equal queries and keys, every gate lets sigmoid(sqrt(D)) of a position through."""
+    encoding = encoding_class("cope")(Stack(model_dim=8, heads=2, causal=True), positions=4).eval()
+    encoding.test_options = {"positions": 4}
+    torch.nn.init.normal_(encoding.weight, generator=torch.Generator().manual_seed(1))
+    distances, scores = curve(encoding, "score", longest=6)
+    ones, score = torch.ones(8, 2, 4, dtype=torch.float64), CASES["cope"].score_between
+    found = [score(encoding, ones[0] / 2, ones[: n + 1], ahead=False)[0] for n in distances]
+    torch.testing.assert_close(scores[0], torch.stack(found) / found[0], rtol=1e-5, atol=1e-5)
 
 
 def test_embedding_of_sinusoids():

@@ -69,6 +69,8 @@ def test_patterns_are_compared_with_the_baselines_first():
     )
     assert row_of(rows, "ours", "window:8")["mark"] == "†" and row_of(rows, "ours")["p"] is None
     assert row_of(rows, "x")["p"] is not None
+    rows = summary([*cells("x", [5.0, 6.5, 7.1], "window:8"), *cells("ours", [5.0, 6.0, 7.0])], "ours")
+    assert row_of(rows, "x", "window:8")["p"] is not None
 
 
 def test_table():

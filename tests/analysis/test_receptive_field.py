@@ -11,6 +11,7 @@ from fairseq_posenc.analysis.bias_curves import log_fit
 from fairseq_posenc.analysis.extrapolation_protocols import LastToken
 from fairseq_posenc.analysis.language_model import load_model, read_text
 from fairseq_posenc.analysis.receptive_field import (
+    ReceptiveField,
     attention_distances,
     empirical_field,
     gradient_shares,
@@ -100,6 +101,10 @@ def test_no_token_beyond_the_window_counts(encoding, lm_checkpoint, lm_data, tmp
         loaded.use_pattern(pattern)
         shares = gradient_shares(loaded, inputs, targets)
         assert (shares[:, : 39 - reach] == 0).all() and (shares[:, 39 - reach :] > 0).all()
+
+
+def test_a_text_is_as_long_as_what_predicts_its_last_token():
+    assert ReceptiveField(segments=1, seed=1, max_tokens=8).inputs(17) == 16
 
 
 def test_theoretical_field():
