@@ -1,7 +1,7 @@
 """Break hooks, masks, caches and protocols by one sign or index at a time; report what the fast tests do not notice.
 
-    python scripts/mutants.py                        two mutants per function (an hour on two cores)
-    python scripts/mutants.py --per-function 1 --only encodings/rope,attention/masks
+    python scripts/mutants.py                        one mutant per function (half an hour on two cores)
+    python scripts/mutants.py --per-function 9 --only encodings/rope,attention/masks
     python scripts/mutants.py --list                 the mutants, none of which is run
 
 A mutant is a function with one operator or number changed: + and -, * and /, < and <=, > and >=, == and !=, a sign,
@@ -198,7 +198,7 @@ class Plugin:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     add = parser.add_argument
-    add("--per-function", type=int, default=2, metavar="N", help="mutants per function (default: 2)")
+    add("--per-function", type=int, default=1, metavar="N", help="mutants per function (default: 1)")
     add("--only", default="", metavar="PART,PART", help="modules whose path has one of these parts")
     add("--again", type=Path, metavar="FILE", help="only those that were not noticed, as a --json of before names them")
     add("--list", action="store_true", help="print the mutants and run none")
