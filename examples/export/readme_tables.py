@@ -16,5 +16,6 @@ def table(*names):
 
 
 TABLES = {
+    "language-models": partial(table, "multi30k-language-models-cpu"),
     "translation": partial(table, "multi30k-cpu", "multi30k-learned-cpu"),
 }
