@@ -58,7 +58,7 @@ def generation(trained: Trained) -> transformers.GenerationConfig:
         num_beams=5,
         early_stopping=True,
         min_new_tokens=1,
-        max_new_tokens=200,
+        max_new_tokens=201,  # 200 words and the end of the sentence
     )
 
 
