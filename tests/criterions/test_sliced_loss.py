@@ -71,11 +71,11 @@ def test_low_precision_is_within_the_error_of_stock(dtype):
 def test_small_probabilities_have_gradients_in_fp16():
     """Without a scale, fp16 would round them to 0: fairseq's loss scale comes only after this gradient is made."""
     weight = torch.zeros(2, C, dtype=torch.float16)
-    weight[1] = -1
+    weight[1] = -1.125
     features = torch.ones(1, C, dtype=torch.float16).requires_grad_()
     found = sliced_loss.sliced_cross_entropy(features, weight, torch.tensor([0]), PAD)
     (128 * found.loss).backward()
-    expected = -128 * torch.sigmoid(torch.tensor(-float(C)))
+    expected = -128 * 1.125 * torch.sigmoid(torch.tensor(-1.125 * C))
     torch.testing.assert_close(features.grad[0].float(), expected.expand(C), rtol=0.1, atol=0)
 
 
