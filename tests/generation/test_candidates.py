@@ -18,7 +18,7 @@ def sorted_continuations(log_probs, scores, width, count):
         yield [(of_sentence[place], place % vocab_size, place // vocab_size) for place in order]
 
 
-@pytest.mark.parametrize("vocab_size", [12, 700])
+@pytest.mark.parametrize("vocab_size", [12, 100, 700, 1500])
 @pytest.mark.parametrize(("width", "count", "overflow"), [(1, 4, ()), (3, 6, ()), (3, 6, (1, 3))])
 def test_equal_those_of_sorting_everything(vocab_size, width, count, overflow):
     """Rows that overflowed are never chosen."""
