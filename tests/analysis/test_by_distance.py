@@ -190,6 +190,16 @@ def test_stock_checkpoints_are_refused(checkpoint):
         trained(path)
 
 
+def test_parameters_of_another_shape_are_refused_in_one_line(checkpoint):
+    """PyTorch tells them in several."""
+    path, _ = checkpoint("transformer_t5_iwslt_de_en", *SMALL)
+    state = torch.load(path, weights_only=False)
+    state["model"]["encoder.embed_positions.weight"] = torch.zeros(3, 3)
+    torch.save(state, path)
+    with pytest.raises(InputError, match=r"cannot build .* \(RuntimeError: Error.* loading state_dict for T5:\); use"):
+        trained(path)
+
+
 def test_score_of_cope_counts_all_keys_in_between():
     """Gates of ones are sigmoid(64 / 8) = 1, nearly: a key at distance n has e[n + 1], up to the last."""
     encoding = encoding_of("cope", "decoder", heads=1, positions=6)
