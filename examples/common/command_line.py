@@ -5,7 +5,7 @@ import signal
 import sys
 from pathlib import Path
 
-from examples.common.engine import CommandFailed
+from examples.common.commands import CommandFailed
 from fairseq_posenc.errors import InputError
 
 

@@ -39,9 +39,10 @@ def recorded(checksums):
     """{file name: {"bytes", "sha256", "from"}}: each file when it was first seen."""
     try:
         record = json.loads(checksums.read_text(encoding="utf-8")) if checksums.exists() else {}
-    except ValueError as error:
+        files = record.get("files", record)  # older records contain only the files
+        return {name: {key: file[key] for key in ("bytes", "sha256", "from")} for name, file in files.items()}
+    except (AttributeError, LookupError, TypeError, ValueError) as error:
         raise InputError(f"{checksums} cannot be read ({error}); remove it to record the files anew") from None
-    return record.get("files", record)  # older records contain only the files
 
 
 def digests(path):
@@ -102,6 +103,7 @@ def fetch(archive, folder, checksums, mirrors):
     path, partial = folder / archive.name, folder / (archive.name + ".partial")
     if path.exists():
         return verify(path, checksums, archive)
+    recorded(checksums)  # refuses a damaged record before the download
     reasons = []
     for mirror in mirrors:
         url = f"{mirror.rstrip('/')}/{archive.path}"

@@ -1,7 +1,14 @@
-"""Writing files and folders atomically."""
+"""Files and folders of the recipes: checksums, and writing them atomically."""
 
 import contextlib
 import shutil
+import subprocess
+from pathlib import Path
+
+from fairseq_posenc.errors import InputError
+
+#: The folder of the repository.
+ROOT = Path(__file__).resolve().parents[2]
 
 
 @contextlib.contextmanager
@@ -34,3 +41,17 @@ def write_texts(stem, **texts):
     """Write each text to STEM.EXTENSION: ``write_texts(stem, md=..., tsv=...)``."""
     for extension, text in texts.items():
         write_at_once(stem.with_name(f"{stem.name}.{extension}"), text)
+
+
+def cksum(*paths):
+    """Checksum and size of the concatenated contents of files, as printed by the command cksum."""
+    with subprocess.Popen(["cksum"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=False) as process:
+        for path in paths:
+            try:
+                with open(path, "rb") as file:
+                    shutil.copyfileobj(file, process.stdin, 1 << 20)
+            except OSError as error:
+                process.stdin.close()
+                raise InputError(f"cannot read {path}: {error.strerror}; run the steps before this one") from None
+        process.stdin.close()
+        return process.stdout.read().decode().strip()

@@ -14,7 +14,7 @@ import re
 import sys
 
 from examples.common.command_line import run_main
-from examples.common.engine import ROOT
+from examples.common.files import ROOT
 from examples.export import readme_tables as export
 from examples.length import readme_tables as length
 from examples.lm import claims as lm_claims

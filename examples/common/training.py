@@ -2,14 +2,14 @@
 
 import contextlib
 import json
-import os
-import re
 import shutil
 import subprocess
-import zipfile
 
-from examples.common.engine import Command, CommandFailed, Lock, Step, cksum, say, show_end, shown
-from examples.common.training_log import records
+from examples.common.checkpoints import has_ended, restore
+from examples.common.commands import Command, CommandFailed, say, show_end, shown
+from examples.common.files import cksum
+from examples.common.locks import Lock
+from examples.common.step import Step
 from examples.common.variables import count, variable
 from fairseq_posenc.errors import InputError
 
@@ -189,69 +189,12 @@ class Training(Step):
             raise CommandFailed(f"training {self.title} failed; its output is {output}")
 
     def progress(self, line):
-        record = validation(line)
-        if record:
+        _, found, record = line.partition("| INFO | valid | {")
+        if not found:
+            return
+        with contextlib.suppress(LookupError, TypeError, ValueError):  # a line that another message has cut in two
+            record = json.loads("{" + record)
             say(
                 f"{self.title}: epoch {record['epoch']}, update {record['valid_num_updates']}, "
                 f"validation loss {record['valid_loss']}"
             )
-
-
-def validation(line):
-    """The record of a validation in a line of fairseq's log, or None."""
-    _, found, record = line.partition("| INFO | valid | {")
-    return json.loads("{" + record) if found else None
-
-
-def last_update(argv):
-    """The number of updates of a run as a string, or None if its length is a number of epochs."""
-    return argv[argv.index("--max-update") + 1] if "--max-update" in argv else None
-
-
-def has_ended(folder, argv):
-    """Whether a run has finished, even if it was killed before this was recorded.
-
-    fairseq saves its last checkpoint before it writes the line of the epoch to train.log.
-    """
-    log, last = folder / "train.log", last_update(argv)
-    if not last or not log.is_file() or not (folder / "checkpoints" / "checkpoint_last.pt").is_file():
-        return False
-    text = log.read_text(encoding="utf-8", errors="replace")
-    return any(record["train_num_updates"] == last for record in records(text, "train"))
-
-
-def restore(folder, argv):
-    """Repair the checkpoints of a run that was killed.
-
-    fairseq writes a checkpoint under a temporary name and renames it, but then copies it to checkpoint_best.pt and
-    checkpoint_last.pt, and a kill may truncate a copy. A run that was killed between its last checkpoint and its end
-    goes back to the previous checkpoint, because fairseq would train for one update more.
-    """
-    checkpoints, whole = folder / "checkpoints", []
-    for path in sorted(checkpoints.glob("checkpoint*.pt"), key=lambda path: path.stat().st_mtime_ns):
-        if zipfile.is_zipfile(path):
-            whole.append(path)
-        else:
-            path.unlink()
-    if not whole:
-        return
-    for name in {"checkpoint_best.pt", "checkpoint_last.pt"} - {path.name for path in whole}:
-        copy(whole[-1], checkpoints / name)
-    found = [(re.fullmatch(r"checkpoint_\d+_(\d+)\.pt", path.name), path) for path in whole]
-    by_updates = {name[1]: path for name, path in found if name}
-    last = last_update(argv)
-    if last not in by_updates:
-        return
-    if not has_ended(folder, argv):
-        by_updates.pop(last).unlink()
-        last = max(by_updates, key=int, default=None)
-    if last:
-        copy(by_updates[last], checkpoints / "checkpoint_last.pt")
-    else:
-        shutil.rmtree(checkpoints)
-
-
-def copy(path, target):
-    partial = target.with_name(target.name + ".partial")
-    shutil.copyfile(path, partial)
-    os.replace(partial, target)

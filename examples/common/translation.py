@@ -3,7 +3,9 @@
 import shlex
 from dataclasses import dataclass
 
-from examples.common.engine import ROOT, Command, Step, cksum, mark
+from examples.common.commands import Command
+from examples.common.files import ROOT, cksum
+from examples.common.step import Step, mark
 
 SPLITS = ("train", "valid", "test")
 #: Criterion and optimizer: fairseq's, and those with the same numbers in less time.

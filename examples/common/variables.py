@@ -5,7 +5,12 @@ import os
 import re
 from pathlib import Path
 
-from examples.common.engine import ROOT, Command, Lock, Step, perform, program, show
+from examples.common.commands import Command
+from examples.common.engine import perform, show
+from examples.common.files import ROOT
+from examples.common.locks import Lock
+from examples.common.runner import program
+from examples.common.step import Step
 from fairseq_posenc.errors import InputError
 from fairseq_posenc.tables import read_tsv
 

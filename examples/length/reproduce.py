@@ -1,6 +1,7 @@
 """Finds the steps of a result, which is a line of results.tsv, and runs them."""
 
-from examples.common.engine import Command, Step, quoted
+from examples.common.commands import Command, quoted
+from examples.common.step import Step
 from examples.common.translation import python
 from examples.common.variables import (
     check_encodings,

@@ -3,7 +3,7 @@
 import shlex
 from dataclasses import dataclass
 
-from examples.common.engine import ROOT
+from examples.common.files import ROOT
 from examples.common.translation import Small
 from examples.common.variables import RecipeSettings
 from examples.length.tasks.task import Task

@@ -4,7 +4,9 @@ import inspect
 import shlex
 from pathlib import Path
 
-from examples.common.engine import Command, Step, cksum, mark, shown
+from examples.common.commands import Command, shown
+from examples.common.files import cksum
+from examples.common.step import Step, mark
 from examples.common.training import KEEP_MEMORY, Processes, Training, one_gpu
 from examples.common.translation import binary_data, python
 from examples.common.variables import need

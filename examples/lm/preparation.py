@@ -3,7 +3,9 @@
 import sys
 from pathlib import Path
 
-from examples.common.engine import Command, Step, cksum, mark
+from examples.common.commands import Command
+from examples.common.files import cksum
+from examples.common.step import Step, mark
 from examples.common.translation import archives, binary_data, python
 from examples.common.variables import existing_folder, workers
 from examples.lm.settings import HERE

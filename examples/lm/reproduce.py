@@ -3,9 +3,10 @@
 from fnmatch import fnmatchcase
 from pathlib import Path
 
-from examples.common.engine import Command, Step, cksum, mark, quoted
-from examples.common.files import write_at_once
+from examples.common.commands import Command, quoted
+from examples.common.files import cksum, write_at_once
 from examples.common.origins import origin_names, origin_of, with_origins
+from examples.common.step import Step, mark
 from examples.common.translation import python
 from examples.common.variables import (
     check_encodings,

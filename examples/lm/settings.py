@@ -3,7 +3,7 @@
 import re
 from dataclasses import dataclass
 
-from examples.common.engine import ROOT
+from examples.common.files import ROOT
 from examples.common.variables import RecipeSettings, choice, count, plain_name, variable
 from fairseq_posenc.errors import InputError
 

@@ -2,8 +2,9 @@
 
 import shlex
 
-from examples.common.engine import Command, Step
+from examples.common.commands import Command
 from examples.common.origins import going_on
+from examples.common.step import Step
 from examples.common.training import KEEP_MEMORY, Processes, Training, one_gpu, settings_of
 from examples.common.variables import (
     check_encodings,

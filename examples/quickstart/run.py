@@ -13,7 +13,11 @@ from pathlib import Path
 
 from examples.common import multi30k
 from examples.common.command_line import end_as_interrupted, print_end
-from examples.common.engine import ROOT, Command, CommandFailed, Lock, Step, cksum, mark, perform
+from examples.common.commands import Command, CommandFailed
+from examples.common.engine import perform
+from examples.common.files import ROOT, cksum
+from examples.common.locks import Lock
+from examples.common.step import Step, mark
 from examples.common.training import KEEP_MEMORY, Processes, Training, settings_of
 from examples.common.translation import FAST, MULTI30K, Preparation, Small, generate_command, train_command
 from examples.quickstart import report

@@ -1,7 +1,9 @@
 """Finds the steps of a result, which is a line of results.tsv, and runs them."""
 
-from examples.common.engine import Command, Step, cksum, mark, quoted, say
+from examples.common.commands import Command, quoted, say
+from examples.common.files import cksum
 from examples.common.origins import origin_names, origin_of, with_origins
+from examples.common.step import Step, mark
 from examples.common.translation import python
 from examples.common.variables import (
     check_encodings,

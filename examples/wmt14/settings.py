@@ -4,7 +4,7 @@ import shlex
 from dataclasses import replace
 
 from examples.common import translation
-from examples.common.engine import ROOT
+from examples.common.files import ROOT
 from examples.common.variables import RecipeSettings, choice, count, variable
 from fairseq_posenc.errors import InputError
 

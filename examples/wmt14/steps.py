@@ -1,7 +1,9 @@
 """The scripts of the translation recipe that run single steps; reproduce.py uses the same steps."""
 
-from examples.common.engine import Command, Step, cksum, mark
+from examples.common.commands import Command
+from examples.common.files import cksum
 from examples.common.origins import going_on
+from examples.common.step import Step, mark
 from examples.common.training import KEEP_MEMORY, Processes, Training, one_gpu, settings_of
 from examples.common.translation import FAST, STOCK, Preparation, archives, generate_command, python, train_command
 from examples.common.variables import (

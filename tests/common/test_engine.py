@@ -10,9 +10,14 @@ from pathlib import Path
 
 import pytest
 
-from examples.common import engine
-from examples.common.engine import Command, CommandFailed, Lock, Step
-from examples.common.training import Processes, Training, has_ended, restore
+from examples.common.checkpoints import has_ended, restore
+from examples.common.commands import Command, CommandFailed
+from examples.common.engine import perform
+from examples.common.files import ROOT
+from examples.common.locks import Lock
+from examples.common.runner import Runner
+from examples.common.step import Step
+from examples.common.training import Processes, Training
 from fairseq_posenc.errors import InputError
 
 
@@ -39,32 +44,32 @@ def test_a_step_is_done_again_only_when_it_or_a_step_before_has_changed(tmp_path
         return [step(tmp_path, "a", word), second, step(tmp_path, "c")]
 
     for arguments, expected in [((), ["a", "b", "c"]), ((), []), (("y",), ["a", "b"]), (("y", "2"), ["b"])]:
-        engine.perform(chain(*arguments), "test")
+        perform(chain(*arguments), "test")
         assert done(tmp_path) == expected
 
 
 def test_the_marks_of_what_comes_after_are_gone_before_a_step_begins(tmp_path):
     """A run that ends between the two would otherwise leave what comes after looking done."""
     last = Step("b", [Command(["true"])], tmp_path / "steps" / "b", (tmp_path / "a",))
-    engine.perform([step(tmp_path, "a", "x"), last], "test")
+    perform([step(tmp_path, "a", "x"), last], "test")
     assert (tmp_path / "steps" / "b").exists()
     changed = Step("a", [Command(["test", "!", "-e", tmp_path / "steps" / "b"])], tmp_path / "steps" / "a")
     changed.outputs = (tmp_path / "a",)
-    engine.perform([changed, last], "test")
+    perform([changed, last], "test")
 
 
 def test_a_step_whose_output_is_gone_is_done_again(tmp_path):
-    engine.perform([step(tmp_path, "a")], "test")
+    perform([step(tmp_path, "a")], "test")
     (tmp_path / "a").unlink()
-    engine.perform([step(tmp_path, "a")], "test")
+    perform([step(tmp_path, "a")], "test")
     assert done(tmp_path) == ["a", "a"] and (tmp_path / "a").exists()
 
 
 def test_a_damaged_mark_does_not_count(tmp_path):
-    engine.perform([step(tmp_path, "a")], "test")
+    perform([step(tmp_path, "a")], "test")
     mark = tmp_path / "steps" / "a"
     mark.write_text(mark.read_text()[:-5])
-    engine.perform([step(tmp_path, "a")], "test")
+    perform([step(tmp_path, "a")], "test")
     assert done(tmp_path) == ["a", "a"]
 
 
@@ -73,7 +78,7 @@ def test_an_output_is_there_only_when_its_command_has_succeeded(tmp_path, capsys
     words = ["sh", "-c", "echo half; echo why >&2; exit 3"]
     for quiet in (False, True):
         with pytest.raises(CommandFailed):
-            engine.perform([Step("a", [Command(words, output=tmp_path / "out")])], "test", quiet=quiet)
+            perform([Step("a", [Command(words, output=tmp_path / "out")])], "test", quiet=quiet)
         assert (tmp_path / "out").read_text() == "old"
         assert f"test: error: sh failed; its output is {tmp_path}/out.partial" in capsys.readouterr().err
 
@@ -81,7 +86,7 @@ def test_an_output_is_there_only_when_its_command_has_succeeded(tmp_path, capsys
 def test_a_failing_command_shows_the_end_of_its_messages(tmp_path, capsys):
     words = ["python", "-c", "[print('line', n) for n in range(99)]; raise SystemExit(3)"]
     with pytest.raises(CommandFailed):
-        engine.perform([Step("a", [Command(words, messages=tmp_path / "log")])], "test")
+        perform([Step("a", [Command(words, messages=tmp_path / "log")])], "test")
     error = capsys.readouterr().err
     assert f"line 98\ntest: error: python failed; its messages are in {tmp_path}/log\n" in error
     assert "line 2\n" not in error
@@ -90,7 +95,7 @@ def test_a_failing_command_shows_the_end_of_its_messages(tmp_path, capsys):
 def test_the_others_are_done_when_one_fails(tmp_path):
     failing = Step("b", [Command(["false"])], None, (), (tmp_path / "b",))
     with pytest.raises(CommandFailed):
-        engine.perform([failing, step(tmp_path, "c", reads=["b"]), step(tmp_path, "d")], "test")
+        perform([failing, step(tmp_path, "c", reads=["b"]), step(tmp_path, "d")], "test")
     assert done(tmp_path) == ["d"]
 
 
@@ -99,13 +104,16 @@ def test_the_third_begins_when_one_of_two_has_ended(tmp_path):
     wait = f"for _ in $(seq 600); do [ ! -e {tmp_path}/third ] || exit 0; sleep 0.1; done; exit 1"
     scripts = [wait, "true", f"touch {tmp_path}/third"]
     steps = [Step(str(number), [Command(["sh", "-c", script])]) for number, script in enumerate(scripts)]
-    engine.perform(steps, "test", jobs=2)
+    perform(steps, "test", jobs=2)
 
 
 HOLDER = """
 import sys
 from pathlib import Path
-from examples.common.engine import Command, Lock, Step, perform
+from examples.common.commands import Command
+from examples.common.engine import perform
+from examples.common.locks import Lock
+from examples.common.step import Step
 folder = Path(sys.argv[1])
 with Lock(folder):
     perform([Step("a", [Command(["sh", "-c", 'echo $$ > "$0"/pid; exec sleep 600', folder])])], "test")
@@ -113,7 +121,7 @@ with Lock(folder):
 
 
 def test_a_killed_run_leaves_no_process_and_no_lock(tmp_path):
-    environment = {**os.environ, "PYTHONPATH": str(engine.ROOT)}
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     run = subprocess.Popen([sys.executable, "-c", HOLDER, str(tmp_path)], env=environment)
     while not ((tmp_path / "pid").is_file() and (tmp_path / "pid").read_text().endswith("\n")):
         assert run.poll() is None
@@ -132,7 +140,7 @@ def test_a_killed_run_leaves_no_process_and_no_lock(tmp_path):
 OTHER_RUN = """
 import sys
 from pathlib import Path
-from examples.common.engine import Lock
+from examples.common.locks import Lock
 folder = Path(sys.argv[1])
 with Lock(folder, ".lock-0"):
     print("locked", flush=True)
@@ -155,15 +163,15 @@ def test_a_system_that_another_run_trains_is_waited_for_or_refused(waits, tmp_pa
         assert run.stdout.readline() == "locked\n"
         if not waits:
             with pytest.raises(CommandFailed):
-                engine.perform([mine], "test")
+                perform([mine], "test")
             assert f"process {run.pid} on " in capsys.readouterr().err and not trained.exists()
             return
 
         def looked_again(self, seconds):
             run.communicate("end\n")
 
-        monkeypatch.setattr(engine.Runner, "pause", looked_again)
-        engine.perform([mine], "test")
+        monkeypatch.setattr(Runner, "pause", looked_again)
+        perform([mine], "test")
         assert f"rope: waiting, because process {run.pid} on " in capsys.readouterr().out
         assert mine.is_done() and not trained.exists()
     finally:

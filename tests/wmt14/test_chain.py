@@ -10,7 +10,7 @@ import time
 
 import pytest
 
-from examples.common.engine import Lock
+from examples.common.locks import Lock
 from tests.support.recipes import WMT14, processes
 
 SYSTEMS = ("none", "sinusoidal")

@@ -57,6 +57,14 @@ def test_a_record_of_an_older_version_is_read(mirror, folder, checksums):
         fetch.fetch(ARCHIVE, folder, checksums, [url(mirror)])
 
 
+@pytest.mark.parametrize("text", ["{", "[]", '{"files": []}', '{"files": {"a.tgz": {"bytes": 1}}}', '{"a.tgz": 1}'])
+def test_a_damaged_record_is_one_line(text, folder, checksums):
+    checksums.write_text(text)
+    with pytest.raises(InputError, match=f"{checksums} cannot be read .*; remove it to record the files anew"):
+        fetch.fetch(ARCHIVE, folder, checksums, [url(folder)])
+    assert checksums.read_text() == text
+
+
 def test_an_interrupted_download_continues_at_its_end(mirror, folder, checksums):
     original = (mirror / ARCHIVE.path).read_bytes()
     partial = folder / (ARCHIVE.name + ".partial")
