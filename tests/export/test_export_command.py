@@ -2,12 +2,14 @@
 
 import shutil
 import sys
+from types import SimpleNamespace
 
 import pytest
 
 from fairseq_posenc.cli import main
 from fairseq_posenc.errors import InputError
-from fairseq_posenc.export.checkpoint import load_trained
+from fairseq_posenc.export.checkpoint import Trained, load_trained
+from fairseq_posenc.export.refusals import PLAIN, check_plain
 from fairseq_posenc.outputs import new_folder
 from tests.support.export import write_model
 
@@ -28,6 +30,10 @@ UNKNOWN = {
         "no slopes for alibi but those of the authors' code",
     ),
     "tables of layers": (("t5", "--t5-layers", "separate"), "no --t5-layers separate"),
+    "a bucket that its rounding changes": (
+        ("t5", "--t5-buckets", 46, "--t5-max-distance", 164),
+        "no --t5-buckets with --t5-max-distance 164: it rounds distance 107 into another bucket",
+    ),
     "scaling": (
         ("rope", "--rope-scaling", "yarn", "--rope-scaling-factor", 2, "--rope-original-length", 32),
         "no --rope-scaling yarn",
@@ -104,6 +110,18 @@ def test_language_models_that_transformers_does_not_have(flags, message, lm_data
     checkpoint = write_model(tmp_path / "model.pt", lm_data, *words, language_model=True)
     assert message in refused([checkpoint, "--to", "huggingface", "--output", tmp_path / "out"], capsys)
     assert [path.name for path in tmp_path.iterdir()] == ["model.pt"]
+
+
+@pytest.mark.parametrize("name", PLAIN)
+def test_settings_that_no_other_program_knows(name):
+    """Also those that small models rarely have: pruned layers, adaptive embeddings, norms of heads."""
+    plain = SimpleNamespace(**PLAIN)
+    trained = Trained("model.pt", SimpleNamespace(), plain, None)
+    check_plain(trained, "a program")
+    for value in (True, "other", [0]):
+        setattr(plain, name, value)
+        with pytest.raises(InputError, match=f"^model.pt: a program has no --{name.replace('_', '-')}"):
+            check_plain(trained, "a program")
 
 
 def test_dictionaries_of_another_folder(reversal_data, tmp_path):
