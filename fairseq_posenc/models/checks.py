@@ -42,6 +42,16 @@ def check_layers(args: Namespace, sides: Sequence[str]) -> None:
         )
 
 
+def check_tied(args: Namespace) -> None:
+    """One table for the words that a language model reads and predicts needs one dimension for both."""
+    tied = args.share_decoder_input_output_embed and not args.adaptive_softmax_cutoff
+    if tied and args.decoder_input_dim != args.decoder_output_dim:
+        raise InputError(
+            f"--share-decoder-input-output-embed needs one dimension, but --decoder-input-dim is "
+            f"{args.decoder_input_dim} and --decoder-output-dim {args.decoder_output_dim}; make them equal"
+        )
+
+
 def check_stock_flags(args: Namespace, sides: Sequence[str]) -> None:
     """fairseq's own flags for positions must not contradict ``--position-encoding``."""
     for side in sides:

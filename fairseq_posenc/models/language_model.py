@@ -29,6 +29,7 @@ from fairseq_posenc.models.checks import (
     check_layers,
     check_sinks,
     check_stock_flags,
+    check_tied,
 )
 from fairseq_posenc.models.configuration import configuration, given_settings, record_settings
 from fairseq_posenc.models.decoder import Decoder
@@ -98,6 +99,7 @@ class PositionEncodingLanguageModel(TransformerLanguageModel):
         distance = settle_distance(args)
         settle_scale(args)
         check_layers(args, SIDES)
+        check_tied(args)
         check_adaptive(args, len(task.source_dictionary))
         drop_encodings_of_pruned_layers(args, SIDES)
         args.position_encoding = args.decoder_position_encoding

@@ -133,6 +133,12 @@ def test_bad_input_is_refused():
         *("--decoder-attention-heads", 3),
     )
     refused("--base-layers 1", none, "--base-layers", 1)
+    refused(
+        "--decoder-input-dim is 8 and --decoder-output-dim 16; make them equal",
+        none,
+        "--share-decoder-input-output-embed",
+        *("--decoder-input-dim", 8),
+    )
     refused("--decoder-xformers-att-config", none, "--decoder-xformers-att-config", "{'name': 'x'}")
     refused(
         "--adaptive-input-cutoff 20000,60000 reaches beyond the dictionary's 24 entries",
