@@ -17,5 +17,5 @@ def table(*names):
 
 TABLES = {
     "language-models": partial(table, "multi30k-language-models-cpu"),
-    "translation": partial(table, "multi30k-cpu", "multi30k-learned-cpu"),
+    "translation": partial(table, "multi30k-cpu", "multi30k-learned-cpu", "multi30k-other-models-cpu"),
 }
