@@ -8,6 +8,7 @@ from examples.lm.length_table_text import in_cell
 from examples.lm.settings import HERE
 from fairseq_posenc.tables import groups, read_tsv, shown
 
+ROPE_EVALUATED = HERE / "results" / "small" / "rope-evaluated"
 read = partial(read_committed, HERE / "results")
 
 
@@ -140,6 +141,19 @@ def lex_table2():
     return rows
 
 
+def rope_evaluated():
+    """Perplexity of one RoPE model with options at evaluation alone, lowest at the longest texts first."""
+    records = [read(f"small/rope-evaluated/{path.stem}") for path in ROPE_EVALUATED.glob("*.json")]
+    records.sort(key=lambda record: record["summary"][-1]["perplexity"])
+    (trained,) = {checkpoint["training_length"] for record in records for checkpoint in record["checkpoints"]}
+    rows = [["at evaluation", *(times(number["length"], trained) for number in records[0]["summary"])]]
+    for record in records:
+        options = " ".join(f"--{name.replace('_', '-')} {value}" for name, value in record["overrides"].items())
+        numbers = [f"{number['perplexity']:.1f}" for number in record["summary"]]
+        rows.append([f"`{options}`" if options else "as trained", *numbers])
+    return rows
+
+
 TABLES = {
     "patterns": patterns,
     "every-encoding": every_encoding,
@@ -147,5 +161,6 @@ TABLES = {
     "receptive-fields": receptive_fields,
     "windows": windows,
     "resolution": resolution,
+    "rope-evaluated": rope_evaluated,
     "lex-table2": lex_table2,
 }
