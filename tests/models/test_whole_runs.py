@@ -1,13 +1,23 @@
 """Whole runs of fairseq-train that must come to the same, and those of low precision, for both families of models.
 
-The runs are of one process; ``tests/models/test_commands.py`` has the commands themselves, and two processes.
+The runs are inside the processes of the tests; ``tests/models/test_commands.py`` has the commands themselves.
 """
 
 import pytest
 import torch
+from torch.multiprocessing import spawn
 
 from fairseq_posenc.encodings import encoding_names
-from tests.support.training import FAMILIES, largest_difference, train, updates, without_dropout, write_data
+from tests.support.training import (
+    FAMILIES,
+    largest_difference,
+    saved,
+    train,
+    train_in_turn,
+    updates,
+    without_dropout,
+    write_data,
+)
 
 #: Runs of the fast suite: what has dropout of its own, tables, a rotation, gates, a bias that layers share.
 FAST = {
@@ -51,6 +61,22 @@ def test_four_small_batches_equal_a_large_one(family, name, data, tmp_path):
     other = train(data[family], family, name, tmp_path / "other", *flags, "--batch-size", 4)
     assert updates(large) == updates(small) == 3
     assert largest_difference(large, small) < 1e-5 < 1e-3 < largest_difference(large, other)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("family", FAMILIES)
+def test_two_processes_equal_one(family, data, tmp_path):
+    """Two batches per update: one per process, or both in one process."""
+    flags = ("--optimizer", "sgd", "--lr", 0.1, "--max-update", 3, "--batch-size", 4)
+    every = {name: (*flags, *without_dropout(name)) for name in encoding_names()}
+    together = [(name, tmp_path / "two" / name, *every[name]) for name in every]
+    spawn(train_in_turn, (tmp_path / "rendezvous", data[family], family, together), nprocs=2)
+    for name in every:
+        one = train(data[family], family, name, tmp_path / "one" / name, *every[name], "--update-freq", 2)
+        half = train(data[family], family, name, tmp_path / "half" / name, *every[name])
+        two = saved(tmp_path / "two" / name)
+        assert updates(two) == updates(one) == 3
+        assert largest_difference(two, one) < 1e-5 < 1e-3 < largest_difference(two, half), name
 
 
 @pytest.mark.parametrize(("family", "name"), runs("precision"))

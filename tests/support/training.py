@@ -3,6 +3,7 @@
 import torch
 from fairseq import options
 from fairseq.dataclass.utils import convert_namespace_to_omegaconf
+from fairseq.distributed.utils import distributed_main
 from fairseq_cli.train import main
 
 from fairseq_posenc.analysis.commands.data import write_pairs, write_texts
@@ -28,12 +29,32 @@ def write_data(family, folder):
     return folder
 
 
-def train(data, family, encoding, folder, *flags):
-    """The checkpoint after training with these flags; it is in ``folder``, where a run goes on if one is there."""
+def configuration(data, family, encoding, folder, *flags):
+    """fairseq's configuration of a training run with these flags."""
     arch, small, more = FAMILIES[family]
     words = [data, "--arch", arch(encoding), *small(encoding), *more, *COMMON, "--save-dir", folder, *flags]
     args = options.parse_args_and_arch(options.get_training_parser(), list(map(str, words)))
-    main(convert_namespace_to_omegaconf(args))
+    return convert_namespace_to_omegaconf(args)
+
+
+def train(data, family, encoding, folder, *flags):
+    """The checkpoint after training with these flags; it is in ``folder``, where a run goes on if one is there."""
+    main(configuration(data, family, encoding, folder, *flags))
+    return saved(folder)
+
+
+def train_in_turn(rank, place, data, family, runs):
+    """One of two processes, which train together: a run for each (encoding, folder, *flags), one after the other.
+
+    They meet at files whose paths begin with ``place``, a new one for each run.
+    """
+    processes = ("--distributed-world-size", 2, "--distributed-rank", rank, "--distributed-backend", "gloo")
+    for encoding, folder, *flags in runs:
+        flags += [*processes, "--distributed-init-method", f"file://{place}-{encoding}"]
+        distributed_main(rank, main, configuration(data, family, encoding, folder, *flags), {})
+
+
+def saved(folder):
     return torch.load(folder / "checkpoint_last.pt")
 
 
