@@ -97,7 +97,7 @@ def as_tensor(storage):
     "name", [pytest.param(name, marks=() if name == "shaw" else pytest.mark.slow) for name in TRANSLATION]
 )
 def test_hypotheses_are_those_of_fairseq(name, reversal_data, tmp_path):
-    checkpoint = write_model(tmp_path / "model.pt", reversal_data, *TRANSLATION[name], updates=150)
+    checkpoint = write_model(tmp_path / "model.pt", reversal_data, *TRANSLATION[name], updates=200)
     model, task = load(checkpoint)
     sentences = sources(task)
     expected = hypotheses(model, task, sentences, min_len=0, max_len_b=40)

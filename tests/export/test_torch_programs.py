@@ -8,7 +8,8 @@ from tests.support.encodings import one_of_each_kind
 from tests.support.export import load, write_model
 from tests.support.models import batch, text
 
-KINDS = [pytest.param(name, marks=() if name == "xpos" else pytest.mark.slow) for name in one_of_each_kind()]
+NAMES = [name for parameter in one_of_each_kind() for name in parameter.values]
+KINDS = [pytest.param(name, marks=() if name == "xpos" else pytest.mark.slow) for name in NAMES]
 
 
 def export(checkpoint, folder, *words, status=0):

@@ -144,7 +144,7 @@ def test_what_commands_refuse(reversal_data, sinusoidal, tmp_path):
         with_plugin("fairseq-generate", *words, *overridden, status=2)
     )
     # Nor does a training that was stopped go on with another one.
-    assert "takes one of another" in one_line(train(reversal_data, tmp_path, "shaw", *chosen, status=2))
+    assert "takes another encoding" in one_line(train(reversal_data, tmp_path, "shaw", *chosen, status=2))
     line = one_line(train(reversal_data, tmp_path / "deeper", "t5", *chosen, "--encoder-layers", 3, status=2))
     assert "checkpoint_last.pt is of another model: it lacks 16 parameters" in line
 
