@@ -17,7 +17,7 @@ from examples.common.variables import (
     variable,
 )
 from examples.wmt14 import steps
-from examples.wmt14.settings import HERE, PAIRS, WORKLOADS, Settings
+from examples.wmt14.settings import HERE, PAIRS, TEXTS, WORKLOADS, Settings
 from fairseq_posenc.errors import InputError
 
 
@@ -37,6 +37,11 @@ def reproduce(argv):
         return
     with settings.results(result.folder, result.jobs):
         result.make()
+
+
+def text_of(row):
+    """The training text of a row, one of TEXTS."""
+    return row.get("text") or TEXTS[0]
 
 
 class Result:
@@ -66,6 +71,8 @@ class Result:
         self.jobs = count("JOBS", variable("JOBS", "1"))
         self.rows = chosen_rows(read_table(self.file), "name", args["--only"], args["--task"], self.name, self.file)
         self.names = [row["name"] for row in self.rows]
+        for row in self.rows:
+            settings.text(self.pairs[0], text_of(row))
         # For the record of the result, without folders of this machine.
         self.command = (
             f"SCALE={settings.scale} CORPUS={settings.corpus} SEEDS={quoted(' '.join(self.seeds))} JOBS={self.jobs} "
@@ -92,14 +99,16 @@ class Result:
         for pair in self.pairs:
             if settings.dry_run or not (settings.pair(pair) / "binary").is_dir():
                 plan += steps.preparation(settings, pair, self.data)
+            if any(text_of(row) == "joined" for row in self.rows):
+                plan.append(steps.joining_training(settings, pair))
         known = {row["name"]: row for row in read_table(self.file)}
         rows, origins = with_origins({row["name"]: row for row in self.rows}, known), origin_names(known)
         for seed in self.seeds:
             for pair in self.pairs:
                 for name, row in rows.items():
-                    system = (name, row["encoding"], pair, self.size, seed, (row["options"] or "").split())
+                    system = (name, row["encoding"], pair, self.size, seed, settings.row_options(row))
                     # In a job array, several jobs need the system from which theirs go on: one of them trains it.
-                    plan.append(steps.training(settings, *system, origin_of(row), waits=name in origins))
+                    plan.append(steps.training(settings, *system, text_of(row), origin_of(row), name in origins))
                     if name in self.names:
                         plan += steps.generation(settings, name, pair, self.size, seed, self.part)
         return plan

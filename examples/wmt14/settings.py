@@ -13,8 +13,15 @@ BASELINE = "sinusoidal"
 PAIRS = ("en-de", "en-fr")
 SIZES = ("base", "big")
 SETS = ("test", "valid", "joined")
+#: Training texts: sentences as they are, or half of them joined (corpus/joined_training.py).
+TEXTS = ("single", "joined")
 #: {scale: its corpora, the default first}.
 CORPORA = {"paper": ("wmt14",), "small": ("multi30k", "newstest"), "smoke": ("grammar",)}
+
+#: {corpus: how many numbers ``--positions`` draws from, @reach in a row}: the smallest power of two from the limit of
+#: translations of the longest test sentences on, eight joined ones. These have 174 subwords in Multi30k and 538 in
+#: newstest (fewer with WMT14's larger vocabulary), the limits are 271 and 817, and training texts end at 251.
+REACH = {"wmt14": 1024, "multi30k": 512, "newstest": 1024, "grammar": 256}
 
 #: Batches of 4,096 tokens per update.
 PAPER_BATCHES = 8
@@ -88,6 +95,8 @@ class Settings(RecipeSettings):
             raise InputError(
                 f"CORPUS={self.corpus} is not a corpus of SCALE={self.scale}; choose from {', '.join(corpora)}"
             )
+        # Captions are not cleaned: they are short, and their lengths match.
+        self.cleaned = self.corpus != "multi30k"
         # Only the default corpus of a scale has the folder of this scale; others have folders of their own.
         self.home = self.work / (self.scale if self.corpus == corpora[0] else f"{self.scale}-{self.corpus}")
 
@@ -106,6 +115,17 @@ class Settings(RecipeSettings):
         """The folder of one trained system."""
         choice(size, SIZES, "size ")
         return self.pair(pair) / size / name / f"seed{count('SEEDS', seed)}"
+
+    def text(self, pair, text):
+        """The folder of a pair's binary data with this training text."""
+        choice(text, TEXTS, "training text ")
+        return self.pair(pair) / ("binary" if text == "single" else "joined-training/binary")
+
+    def row_options(self, row):
+        """Options of fairseq-train that a row has. A table of all numbers needs twice as many for shifted sentences."""
+        reach = REACH[self.corpus]
+        options = (row["options"] or "").replace("@reach", str(reach)).replace("@table", str(2 * reach))
+        return options.split()
 
     def binary(self, pair):
         """The folder of a pair's binary data. Raises InputError if it does not exist, unless DRY_RUN=1."""

@@ -5,7 +5,16 @@ from examples.common.files import cksum
 from examples.common.origins import going_on
 from examples.common.step import Step, mark
 from examples.common.training import KEEP_MEMORY, Processes, Training, one_gpu, settings_of
-from examples.common.translation import FAST, STOCK, Preparation, archives, generate_command, python, train_command
+from examples.common.translation import (
+    FAST,
+    STOCK,
+    Preparation,
+    archives,
+    binary_data,
+    generate_command,
+    python,
+    train_command,
+)
 from examples.common.variables import (
     check_encodings,
     choice,
@@ -44,9 +53,7 @@ def preparation(settings, pair, data=None, bpe="subword_nmt", mirrors=()):
     folder, scale = settings.pair(pair), settings.scale
     raw, prepared = folder / "raw", folder / "prepared"
     subwords = recipe.PAPER_SUBWORDS if scale == "paper" else recipe.MODELS[scale, "base"].subwords
-    # Captions are not cleaned: they are short, and their lengths match.
-    clean = settings.corpus != "multi30k"
-    plan = Preparation(pair, raw, prepared, folder / "binary", workers(), subwords, bpe, clean)
+    plan = Preparation(pair, raw, prepared, folder / "binary", workers(), subwords, bpe, settings.cleaned)
     steps = [Step("folder", [Command(["mkdir", "-p", prepared])])]
     if scale == "paper":
         store = data or settings.home / "archives"
@@ -76,16 +83,17 @@ def train(argv):
     settings.run([training(settings, name, encoding, pair, size, settings.seed, extra)], "train.sh")
 
 
-def training(settings, name, encoding, pair, size, seed, extra=(), origin=None, waits=False):
+def training(settings, name, encoding, pair, size, seed, extra=(), text="single", origin=None, waits=False):
     """The training run of one system.
 
     Args:
         extra: further options of fairseq-train.
+        text: its training text, one of TEXTS.
         origin: the Origin of the system from which it goes on, or None.
         waits: whether to wait while another run trains this system.
     """
     processes, scale = Processes(), settings.scale
-    folder, binary = settings.system(name, pair, size, seed), settings.pair(pair) / "binary"
+    folder, binary = settings.system(name, pair, size, seed), settings.text(pair, text)
     model = recipe.model_options(scale, size, pair, f"transformer_{encoding.replace('-', '_')}")
     batch = recipe.batch_options(scale, size, processes)
     schedule = [*recipe.training_options(scale, size), "--seed", str(seed), *extra]
@@ -99,7 +107,8 @@ def training(settings, name, encoding, pair, size, seed, extra=(), origin=None, 
     argv += ["--log-file", folder / "train.log", *start]
 
     def fingerprint():
-        return settings_of([*model, *schedule], sorted(binary.glob("dict.*.txt")), origin)
+        chosen = settings_of([*model, *schedule], sorted(binary.glob("dict.*.txt")), origin)
+        return chosen if text == "single" else f"{chosen}\n{text} text"
 
     environment = {} if scale == "paper" else {**one_gpu(), **KEEP_MEMORY}
     title = f"{name} {pair} {size} seed {seed}"
@@ -154,8 +163,9 @@ def generation(settings, name, pair, size, seed, part):
     steps = [Step(title, averaging, mark(folder / "steps", title), (checkpoints,), (average,), averaged, folder)]
 
     options = ["--gen-subset", subset, "--beam", "4", "--lenpen", "0.6"]
-    # fairseq's default limit is 200 tokens.
-    options += ["--max-len-a", "2", "--max-len-b", "100"] if part == "joined" else []
+    # fairseq's default limit is 200 tokens. Not far above the real lengths, because --positions random:N draws a sample
+    # for the longest translation that the limit allows.
+    options += ["--max-len-a", "1.5", "--max-len-b", "10"] if part == "joined" else []
     options += ["--max-tokens", "8000", *(["--fp16"] if settings.scale == "paper" else [])]
 
     def translating():
@@ -212,7 +222,15 @@ def joined(argv):
     part = settings.pair(argv[0]) / "prepared" / f"bpe.test.{argv[0].split('-')[0]}"
     if not (settings.dry_run or part.is_file()):
         raise InputError(f"no subwords in {part}; run prepare.sh {argv[0]} again")
-    settings.run([joining(settings, argv[0])], "joined.sh")
+    settings.run([joining(settings, argv[0]), joining_training(settings, argv[0])], "joined.sh")
+
+
+def same_subwords(data, pair, parts, folder):
+    """The commands that make binary data of ``parts`` in a folder, with the dictionaries of a pair."""
+    source, target = pair.split("-")
+    argv = ["fairseq-preprocess", "--source-lang", source, "--target-lang", target]
+    argv += ["--srcdict", data / "binary" / f"dict.{source}.txt", "--tgtdict", data / "binary" / f"dict.{target}.txt"]
+    return binary_data([*argv, *parts], folder / "binary", folder, str(workers()))
 
 
 def joining(settings, pair):
@@ -224,11 +242,7 @@ def joining(settings, pair):
         for text, out in (("raw/test", "raw/test"), ("prepared/bpe.test", "bpe.test")):
             argv = python("examples.wmt14.corpus.joined", data / f"{text}.{language}", folder / f"{out}.{language}")
             commands.append(Command(argv))
-    argv = ["fairseq-preprocess", "--source-lang", source, "--target-lang", target]
-    argv += ["--srcdict", data / "binary" / f"dict.{source}.txt", "--tgtdict", data / "binary" / f"dict.{target}.txt"]
-    argv += ["--testpref", folder / "bpe.test", "--destdir", folder / "binary.partial"]
-    commands.append(Command(argv, messages=folder / "preprocess.log"))
-    commands.append(Command(["mv", folder / "binary.partial", folder / "binary"]))
+    commands += same_subwords(data, pair, ["--testpref", folder / "bpe.test"], folder)
 
     def fingerprint():
         texts = [sorted(data.glob(f)) for f in ("binary/dict.*.txt", "raw/test.*", "prepared/bpe.test.*")]
@@ -237,3 +251,22 @@ def joining(settings, pair):
     title = f"joined test sentences of {pair}"
     at = mark(data / "prepared" / "steps", title)
     return Step(title, commands, at, (data / "binary",), (folder / "binary",), fingerprint, data / "prepared")
+
+
+def joining_training(settings, pair):
+    """The step that makes a training text with a share of joined sentences, beside the same validation set."""
+    data, (source, target) = settings.pair(pair), pair.split("-")
+    folder, prepared = data / "joined-training", data / "prepared"
+    text = prepared / ("clean.train" if settings.cleaned else "bpe.train")
+    argv = python("examples.wmt14.corpus.joined_training", text, folder / "bpe.train", source, target)
+    commands = [Command(["rm", "-rf", folder]), Command(["mkdir", "-p", folder]), Command(argv)]
+    parts = ["--trainpref", folder / "bpe.train", "--validpref", prepared / "bpe.valid"]
+    commands += same_subwords(data, pair, parts, folder)
+
+    def fingerprint():
+        # The index has the length of each sentence, so another text has another one. The text itself may be 10 GB.
+        return cksum(*sorted(data.glob("binary/dict.*.txt")), *sorted(data.glob("binary/*.idx")))
+
+    title = f"joined training sentences of {pair}"
+    at = mark(prepared / "steps", title)
+    return Step(title, commands, at, (data / "binary",), (folder / "binary",), fingerprint, prepared)
