@@ -1,7 +1,9 @@
-"""BLEU and chrF++ by the length of the source sentence.
+"""BLEU, chrF++ and brevity ratio by the length of the source sentence.
 
 The length of a sentence is its number of words in --src, separated by white space. The sentences of each bucket are
 scored as a separate corpus. --buckets gives the upper limits of the buckets; one more bucket holds longer sentences.
+The brevity ratio is below 1 where translations are too short. With several files, the BLEU of each is compared with
+that of the first in every bucket, as in `fairseq-posenc score`.
 
 For length extrapolation, translate a test set with sentences longer than any in training: for example lines of 1, 2,
 .. 8 consecutive sentences joined, all in one file. Give the training text, in the same form as --src, with

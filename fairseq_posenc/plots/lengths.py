@@ -12,6 +12,8 @@ COLUMNS = {
     "bleu": float,
     "chrf++": float,
     "length_ratio": float,
+    "bleu_p": float,
+    "bleu_mark": str,
 }
 REQUIRED = ("from", "to", "sentences", "mean_words", "system", "bleu")
 
@@ -27,9 +29,12 @@ def rows(record):
             "longest_trained": record["longest_trained"],
             "system": system,
             **scores,
+            "bleu_p": comparison.get("p"),
+            "bleu_mark": comparison.get("mark") or None,
         }
         for bucket in record["buckets"]
         for system, scores in bucket["scores"].items()
+        for comparison in [bucket.get("significance", {}).get(system, {})]  # older results have none
     ]
 
 

@@ -7,9 +7,10 @@ from tqdm import tqdm
 
 from fairseq_posenc.errors import InputError
 from fairseq_posenc.scoring import metrics
+from fairseq_posenc.scoring.significance import LEVELS, SAMPLES, SEED, mark, paired_bootstrap
 from fairseq_posenc.scoring.systems import notes_on, read_references, read_systems
 from fairseq_posenc.scoring.text import read_lines
-from fairseq_posenc.tables import aligned
+from fairseq_posenc.tables import aligned, bootstrap_marks, shown
 
 BUCKETS = (10, 20, 30, 40, 50, 60, 80, 100, 150, 200)
 
@@ -31,9 +32,9 @@ def length_scores(
     longer than all limits. Empty buckets are left out.
 
     ``buckets``: for each bucket ``from`` and ``to`` (words; ``to`` is None in the last bucket), ``longest`` (words of
-    its longest sentence), ``sentences``, ``words`` (total), and ``scores``: {system: ``bleu``, ``chrf++`` (of the
-    bucket's sentences as a corpus, 0 to 100) and ``length_ratio`` (words of the translations divided by words of the
-    references)}; ``longest_trained``: words of the longest line of ``training_source_path``, None without this file.
+    its longest sentence), ``sentences``, ``words`` (total), and ``scores`` and ``significance`` of ``part_scores``;
+    ``bootstrap``: the baseline, samples, seed and levels of the latter, None for one system; ``longest_trained``: words
+    of the longest line of ``training_source_path``, None without this file.
 
     Raises InputError if the buckets do not increase, a file cannot be read, or the files do not match.
     """
@@ -53,6 +54,7 @@ def length_scores(
     for index, length in enumerate(lengths):
         members[bisect_left(buckets, length)].append(index)
     lowest = [0, *(limit + 1 for limit in buckets)]
+    texts = {system.name: system.hypotheses for system in systems}
     not_empty = [(bounds, indices) for *bounds, indices in zip(lowest, [*buckets, None], members) if indices]
     return {
         "source": str(source_path),
@@ -63,6 +65,7 @@ def length_scores(
             "bleu": metrics.signature(metrics.bleu_metric(references)),
             "chrf++": metrics.signature(metrics.chrf_metric(references)),
         },
+        "bootstrap": bootstrap_of([system.name for system in systems]),
         "training_source": None if training_source_path is None else str(training_source_path),
         "longest_trained": longest_trained,
         "buckets": [
@@ -72,7 +75,7 @@ def length_scores(
                 "longest": max(lengths[index] for index in indices),
                 "sentences": len(indices),
                 "words": sum(lengths[index] for index in indices),
-                "scores": _scores(systems, references, indices),
+                **part_scores(texts, references, indices),
             }
             for (first, last), indices in tqdm(not_empty, desc="length buckets", file=sys.stderr)
         ],
@@ -80,20 +83,36 @@ def length_scores(
     }
 
 
-def _scores(systems, references, indices):
-    """Score the sentences with these indices as a separate corpus, for every system."""
+def part_scores(texts, references, indices):
+    """Score the sentences with these indices as a corpus of their own; ``texts``: {system: its translations}.
+
+    Return a dict: ``scores``, {system: ``bleu`` and ``chrf++``, 0 to 100, and ``length_ratio``, words of the
+    translations divided by words of the references}; and ``significance`` of the differences in BLEU from the first
+    system: {other system: ``p`` by paired bootstrap, ``mark`` (see ``significance.mark``)}.
+    """
     selected = [references[index] for index in indices]
     bleu, chrf = metrics.bleu_metric(selected), metrics.chrf_metric(selected)
+    parts = [(name, [text[index] for index in indices]) for name, text in texts.items()]
     scores = {}
-    for system in systems:
-        hypotheses = [system.hypotheses[index] for index in indices]
+    for name, hypotheses in parts:
         result = bleu.corpus_score(hypotheses, None)
-        scores[system.name] = {
+        scores[name] = {
             "bleu": result.score,
             "chrf++": metrics.score(chrf, hypotheses),
             "length_ratio": result.ratio,
         }
-    return scores
+    baseline, *others = texts
+    p_values = paired_bootstrap(parts, {"bleu": bleu}) if others else {}
+    significance = {
+        name: {"p": found["bleu"], "mark": mark(scores[name]["bleu"] - scores[baseline]["bleu"], found["bleu"])}
+        for name, found in p_values.items()
+    }
+    return {"scores": scores, "significance": significance}
+
+
+def bootstrap_of(names):
+    """How ``part_scores`` compares the systems with these names; None for a single one."""
+    return {"baseline": names[0], "samples": SAMPLES, "seed": SEED, "levels": list(LEVELS)} if names[1:] else None
 
 
 def bucket_name(bucket):
@@ -102,15 +121,27 @@ def bucket_name(bucket):
 
 
 def text_table(result):
-    """Return a table of BLEU and one of chrF++, with one line per bucket and one column per system."""
+    """Return a table of BLEU, chrF++ and the brevity ratio each, with a line per bucket and a column per system."""
     names = [system["name"] for system in result["systems"]]
+    signatures = result["signatures"]
     lines = []
-    for title, key in (("BLEU", "bleu"), ("chrF++", "chrf++")):
+    for title, key, form in (
+        (f"BLEU: {signatures['bleu']}", "bleu", "{:.2f}"),
+        (f"chrF++: {signatures['chrf++']}", "chrf++", "{:.2f}"),
+        ("brevity ratio: words of the translations / words of the references", "length_ratio", "{:.3f}"),
+    ):
         rows = [["source words", "sentences", *names]]
+        # All marks are padded to one width, so that the scores stay aligned.
+        width = 2 if key == "bleu" and result["bootstrap"] else 0
         for bucket in result["buckets"]:
-            scores = [f"{bucket['scores'][name][key]:.2f}" for name in names]
-            rows.append([bucket_name(bucket), str(bucket["sentences"]), *scores])
-        lines += [f"{title}: {result['signatures'][key]}", *aligned(rows, left=0), ""]
+            marks = [bucket["significance"].get(name, {}).get("mark", "") if width else "" for name in names]
+            cells = [
+                shown(bucket["scores"][name][key], form, mark=sign.ljust(width)) for name, sign in zip(names, marks)
+            ]
+            rows.append([bucket_name(bucket), str(bucket["sentences"]), *cells])
+        lines += [title, *aligned(rows, left=0), ""]
+    if result["bootstrap"]:
+        lines.append(bootstrap_marks(result["bootstrap"]["baseline"], result["bootstrap"]["levels"]))
     if result["longest_trained"] is not None:
         lines.append(f"longest source sentence in training: {result['longest_trained']} words")
     return "\n".join(lines).rstrip()

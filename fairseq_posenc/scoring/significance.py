@@ -62,7 +62,8 @@ def paired_bootstrap(systems, metrics, samples=SAMPLES, seed=SEED):
         columns.pop("System")
         (results,) = columns.values()
         for (name, _), result in zip(systems[1:], results[1:]):
-            p_values[name][metric_name] = result.p_value
+            # sacreBLEU counts the larger differences only, so two equal systems would differ with certainty.
+            p_values[name][metric_name] = 1.0 if result.score == results[0].score else result.p_value
     return p_values
 
 

@@ -40,6 +40,8 @@ LENGTHS = {
 }
 for _bucket, _score in zip(LENGTHS["buckets"], (25.25, 12.5)):
     _bucket["scores"]["rope"] = {"bleu": _score, "chrf++": 2 * _score, "length_ratio": 0.98}
+# The first bucket is that of an older result, which has no significance.
+LENGTHS["buckets"][1]["significance"] = {"rope": {"p": 0.25, "mark": ""}}
 
 
 def table(name, options, *bleus):
@@ -216,10 +218,14 @@ cost\tcost\tforward\tshaw\t3.5\t3.25\t4.0\ts
 cost\tcost\tmemory\tstock\t3.0\t\t\tGiB
 cost\tcost\tmemory\tshaw\t0.5\t\t\tGiB
 """
-LENGTHS_TSV = """kind\tresult\tfrom\tto\tsentences\tmean_words\tlongest_trained\tsystem\tbleu\tchrf++\tlength_ratio
-lengths\tlengths\t0\t10\t4\t7.5\t12\trope\t25.25\t50.5\t0.98
-lengths\tlengths\t11\t31\t1\t31.0\t12\trope\t12.5\t25.0\t0.98
-"""
+LENGTHS_COLUMNS = (
+    *("kind", "result", "from", "to", "sentences", "mean_words", "longest_trained", "system"),
+    *("bleu", "chrf++", "length_ratio", "bleu_p", "bleu_mark"),
+)
+LENGTHS_TSV = """{}
+lengths\tlengths\t0\t10\t4\t7.5\t12\trope\t25.25\t50.5\t0.98\t\t
+lengths\tlengths\t11\t31\t1\t31.0\t12\trope\t12.5\t25.0\t0.98\t0.25\t
+""".format("\t".join(LENGTHS_COLUMNS))
 GRAIN_LINES = [
     "grain\tgrain\tcharacter\t1\tsinusoidal\trope\t29.5\t0.5",
     "grain\tgrain\tbleu\t3\tsinusoidal\trope\t27.5\t1.0",

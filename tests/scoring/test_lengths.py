@@ -36,6 +36,7 @@ def test_buckets_hold_the_sentences_up_to_their_limit(run):
 def test_a_bucket_is_scored_as_a_corpus(run):
     first, second = run("--buckets", "5,8")["buckets"]
     for bucket, chosen in ((first, (2, 3)), (second, (0, 1))):
+        assert list(bucket["scores"]) == ["good", "poor"]
         references = [[REFERENCES[index] for index in chosen]]
         for name, text in (("good", GOOD), ("poor", POOR)):
             hypotheses = [text[index] for index in chosen]
@@ -43,6 +44,47 @@ def test_a_bucket_is_scored_as_a_corpus(run):
             expected = {"bleu": bleu.score, "chrf++": CHRF(word_order=2).corpus_score(hypotheses, references).score}
             expected["length_ratio"] = bleu.sys_len / bleu.ref_len
             assert bucket["scores"][name] == expected
+
+
+def test_a_bucket_is_compared_with_the_first_system_alone(write, tmp_path):
+    """The second system is worse in the long sentences, and no other one in the short ones."""
+    words = ["the", "cat", "sat", "on", "a", "mat", "near", "the", "old", "red", "door", "of", "my", "house"]
+    references = [" ".join(words[number % 5 :] + words[: number % 5]) for number in range(60)]
+    sources = ["a b c" if number < 30 else "a b c d e f" for number in range(60)]
+    worse = [text if number < 30 else text[: len(text) // 2] for number, text in enumerate(references)]
+    nearly = [text.replace("cat", "dog") for text in references]
+    files = {"ref": references, "nearly": nearly, "worse": [text.replace("cat", "dog") for text in worse]}
+    files = {name: write(name, text) for name, text in {**files, "src": sources, "right": references}.items()}
+    target = tmp_path / "result.json"
+    command = ["lengths", "--src", files["src"], "--ref", files["ref"], "--buckets", "3", "--json", str(target)]
+    assert main([*command, "--hyp", files["nearly"], files["worse"], files["right"]]) == 0
+    result = json.loads(target.read_text(encoding="utf-8"))
+    assert result["bootstrap"]["baseline"] == "nearly"
+    short, long = result["buckets"]
+    assert short["significance"]["worse"] == {"p": 1.0, "mark": ""}
+    assert long["significance"]["worse"]["mark"] == "--" and long["significance"]["worse"]["p"] < 0.05
+    assert {part["significance"]["right"]["mark"] for part in (short, long)} == {"++"}
+    assert set(short["significance"]) == {"worse", "right"}
+    assert short["scores"]["worse"]["length_ratio"] == 1 and 0.4 < long["scores"]["worse"]["length_ratio"] < 0.6
+
+
+def test_the_table_has_marks_and_brevity_ratios(run, capsys):
+    result = run("--buckets", "5")
+    printed = capsys.readouterr().out
+    (ratios,) = [part for part in printed.split("\n\n") if part.startswith("brevity ratio: ")]
+    expected = [
+        [f"{bucket['scores'][name]['length_ratio']:.3f}" for name in ("good", "poor")] for bucket in result["buckets"]
+    ]
+    assert [line.split()[-2:] for line in ratios.split("\n")[2:]] == expected
+    assert "-- and - worse than good: paired bootstrap" in printed
+
+
+def test_one_system_is_compared_with_none(write, reference, tmp_path):
+    target = tmp_path / "lengths.json"
+    command = ["lengths", "--src", write("src.en", SOURCES), "--ref", reference, "--hyp", write("good.txt", GOOD)]
+    assert main([*command, "--json", str(target)]) == 0
+    result = json.loads(target.read_text(encoding="utf-8"))
+    assert result["bootstrap"] is None and not any(bucket["significance"] for bucket in result["buckets"])
 
 
 def test_empty_buckets_are_left_out(run):
