@@ -25,6 +25,7 @@ SCHEMAS = {
     "table": 1,
     "length-table": 1,
     "length-tasks": 1,
+    "length-bands": 1,
     "corpus": 1,
     "cleaning": 1,
     "checksums": 1,

@@ -8,7 +8,7 @@ import pytest
 
 from examples.length import table_text as length_text
 from examples.lm import length_table_text
-from examples.wmt14 import table_text
+from examples.wmt14 import bands_text, table_text
 from fairseq_posenc.errors import InputError
 from fairseq_posenc.plots.results import KINDS
 from fairseq_posenc.results import SCHEMAS, UNNAMED, labelled, new_result, read_result, result_tsv, write_result
@@ -19,7 +19,12 @@ SECTIONS = re.split(r"^## `(.+)`$", (ROOT / "docs" / "results.md").read_text(enc
 GENERAL, SECTIONS = SECTIONS[0], dict(zip(SECTIONS[1::2], SECTIONS[2::2]))
 COMMITTED = sorted((ROOT / "examples").glob("*/results/**/*.*"))
 JSON, TSV = ([path for path in COMMITTED if path.suffix == ending] for ending in (".json", ".tsv"))
-TEXTS = {"table": table_text, "length-table": length_table_text, "length-tasks": length_text}
+TEXTS = {
+    "table": table_text,
+    "length-bands": bands_text,
+    "length-table": length_table_text,
+    "length-tasks": length_text,
+}
 
 
 def name(path):

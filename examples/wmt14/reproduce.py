@@ -17,7 +17,7 @@ from examples.common.variables import (
     variable,
 )
 from examples.wmt14 import steps
-from examples.wmt14.settings import HERE, PAIRS, TEXTS, WORKLOADS, Settings
+from examples.wmt14.settings import BASELINE, HERE, PAIRS, TEXTS, WORKLOADS, Settings, text_of
 from fairseq_posenc.errors import InputError
 
 
@@ -33,15 +33,10 @@ def reproduce(argv):
     if args["--task"]:
         # Several runs may train and translate, one system each, but only one may write results.
         with settings.results(result.folder, result.jobs, lock=False):
-            result.run(result.systems())
+            result.make_systems()
         return
     with settings.results(result.folder, result.jobs):
         result.make()
-
-
-def text_of(row):
-    """The training text of a row, one of TEXTS."""
-    return row.get("text") or TEXTS[0]
 
 
 class Result:
@@ -66,13 +61,13 @@ class Result:
             settings.pair(pair)
         self.data = existing_folder("--data", args["--data"])
         self.seeds = settings.seeds()
-        if self.measure in ("grain", "lengths") and len(self.seeds) > 1:
+        if self.measure == "grain" and len(self.seeds) > 1:
             raise InputError(f"{self.name} uses one seed, but SEEDS={' '.join(self.seeds)}; give one")
         self.jobs = count("JOBS", variable("JOBS", "1"))
         self.rows = chosen_rows(read_table(self.file), "name", args["--only"], args["--task"], self.name, self.file)
         self.names = [row["name"] for row in self.rows]
-        for row in self.rows:
-            settings.text(self.pairs[0], text_of(row))
+        # The training texts, single sentences first.
+        self.texts = [text for text in TEXTS if text in ("single", *map(text_of, self.rows))]
         # For the record of the result, without folders of this machine.
         self.command = (
             f"SCALE={settings.scale} CORPUS={settings.corpus} SEEDS={quoted(' '.join(self.seeds))} JOBS={self.jobs} "
@@ -89,6 +84,13 @@ class Result:
             "memory": self.make_cost,
         }[self.measure]()
 
+    def make_systems(self):
+        """Train systems, and translate what the result needs."""
+        if self.measure == "lengths":
+            self.translate_joined()
+        else:
+            self.run(self.systems())
+
     def run(self, plan):
         self.settings.run(plan, "reproduce.sh", self.jobs)
 
@@ -99,7 +101,7 @@ class Result:
         for pair in self.pairs:
             if settings.dry_run or not (settings.pair(pair) / "binary").is_dir():
                 plan += steps.preparation(settings, pair, self.data)
-            if any(text_of(row) == "joined" for row in self.rows):
+            if "joined" in self.texts:
                 plan.append(steps.joining_training(settings, pair))
         known = {row["name"]: row for row in read_table(self.file)}
         rows, origins = with_origins({row["name"]: row for row in self.rows}, known), origin_names(known)
@@ -110,7 +112,9 @@ class Result:
                     # In a job array, several jobs need the system from which theirs go on: one of them trains it.
                     plan.append(steps.training(settings, *system, text_of(row), origin_of(row), name in origins))
                     if name in self.names:
-                        plan += steps.generation(settings, name, pair, self.size, seed, self.part)
+                        made = steps.generation(settings, name, pair, self.size, seed, self.part)
+                        # Joined sentences are translated later, by the systems that have no limit below their length.
+                        plan += made[:1] if self.measure == "lengths" else made
         return plan
 
     def translations(self, pair, seed, part):
@@ -167,23 +171,49 @@ class Result:
         self.run(plan)
 
     def make_lengths(self):
-        """Translate long sentences with every system whose encoding has no limit below their length."""
-        settings, (seed,), plan = self.settings, self.seeds, self.systems()
+        """Score translations of ever longer sentences: by length with each seed, and in bands over all seeds."""
+        settings, training = self.settings, []
+        for text in self.texts:
+            training += ["--training", text, settings.training_text(text)]
+        for pair, names in self.translate_joined().items():
+            if not names:  # each has said why
+                continue
+            plan, (source, target) = [], pair.split("-")
+            for seed in self.seeds:
+                stem = f"results/{self.name}-{pair}" + (f"-seed{seed}" if len(self.seeds) > 1 else "")
+                argv = ["fairseq-posenc", "lengths", "--src", f"{pair}/joined/raw/test.{source}"]
+                argv += ["--ref", f"{pair}/joined/raw/test.{target}"]
+                argv += steps.hypotheses(settings, pair, self.size, seed, "joined", names)
+                argv += ["--training-source", f"{pair}/raw/train.{source}", "--json", f"{stem}.json"]
+                commands = [Command(argv, settings.home), self.drawing(stem, stem)]
+                plan.append(Step(f"{self.name} of {pair} seed {seed}", commands))
+            stem = f"{self.name}-bands-{pair}"
+            argv = python("examples.wmt14.bands", settings.home, self.folder / stem, "--rows", self.file)
+            argv += ["--pair", pair, "--size", self.size, "--seeds", *self.seeds, "--only", *names, *training]
+            commands = [Command([*argv, "--baseline", BASELINE, "--command", self.command])]
+            commands.append(self.drawing(f"results/{stem}", f"results/{self.name}-map-{pair}"))
+            self.run([*plan, Step(f"bands of {self.name} of {pair}", commands)])
+
+    def translate_joined(self):
+        """Translate joined sentences with every system whose encoding has no limit below their length.
+
+        Returns {pair: names of these systems}.
+        """
+        settings, plan = self.settings, self.systems()
         for pair in self.pairs:
             plan.append(steps.joining(settings, pair))
-            plan += [self.limit(name, pair, seed) for name in self.names]
+            plan += [self.limit(name, pair, seed) for seed in self.seeds for name in self.names]
         self.run(plan)
-        for pair in self.pairs:
-            fitting = [name for name in self.names if self.fits(name, pair, seed)]
-            plan = [steps.generation(settings, name, pair, self.size, seed, "joined")[1] for name in fitting]
-            stem, (source, target) = f"results/{self.name}-{pair}", pair.split("-")
-            argv = ["fairseq-posenc", "lengths", "--src", f"{pair}/joined/raw/test.{source}"]
-            argv += ["--ref", f"{pair}/joined/raw/test.{target}"]
-            argv += steps.hypotheses(settings, pair, self.size, seed, "joined", fitting)
-            argv += ["--training-source", f"{pair}/raw/train.{source}", "--json", f"{stem}.json"]
-            inputs = tuple(step.outputs[0] for step in plan)
-            commands = [Command(argv, settings.home), self.drawing(stem, stem)]
-            self.run([*plan, Step(f"{self.name} of {pair}", commands, inputs=inputs)])
+        fitting = {pair: [name for name in self.names if self.fits(name, pair)] for pair in self.pairs}
+        self.run(
+            [
+                steps.generation(settings, name, pair, self.size, seed, "joined")[1]
+                for pair, names in fitting.items()
+                for seed in self.seeds
+                for name in names
+            ]
+        )
+        return fitting
 
     def limit(self, name, pair, seed):
         """The step that writes the limit of a system's sentence length to a file."""
@@ -194,11 +224,11 @@ class Result:
         at = mark(folder / "steps", title)
         return Step(title, [command], at, (average,), (folder / "limit",), lambda: cksum(average), folder)
 
-    def fits(self, name, pair, seed):
+    def fits(self, name, pair):
         """Whether a system can translate the longest joined sentence; if not, print a line."""
         if self.settings.dry_run:
             return True
-        limit = int((self.settings.system(name, pair, self.size, seed) / "limit").read_text())
+        limit = int((self.settings.system(name, pair, self.size, self.seeds[0]) / "limit").read_text())
         longest = 1
         for path in (self.settings.pair(pair) / "joined").glob("bpe.test.*"):
             with open(path, "rb") as lines:

@@ -8,7 +8,8 @@
 #       all      base model: all encodings                                          (rows/all.tsv)
 #       figure3  BLEU on the validation set by PosNet's kernel dimension            (rows/figure3.tsv)
 #       figure4  systems of table1: gap to sinusoidal by the order of n-grams
-#       lengths  all encodings: BLEU by source length, with up to eight sentences joined into one
+#       lengths  all encodings: BLEU and brevity ratio by source length, with up to eight sentences joined into one
+#       positions  the same for encodings x numbers of positions x training texts  (rows/positions.tsv)
 #       figure2  all encodings: time of the forward pass
 #       table3   all encodings: peak memory of training
 #
@@ -18,11 +19,12 @@
 # --corpus  of SCALE=small (default: CORPUS, or multi30k)
 # --task N  only prepare, and train and translate the N-th row (for job arrays)
 #
-# SCALE=paper|small|smoke; SEEDS="1 2" for several runs per system (tables and figure3); JOBS=N trains N systems in
-# parallel, with one thread each on the CPU; GPUS=N per run; DRY_RUN=1 prints the commands.
+# SCALE=paper|small|smoke; SEEDS="1 2" for several runs per system (not figure4); JOBS=N trains N systems in parallel,
+# with one thread each on the CPU; GPUS=N per run; DRY_RUN=1 prints the commands.
 #
-# Writes $WORK/$SCALE/results/WHAT.{json,md,tsv}, and for figures, lengths and table3 WHAT.{json,png,pdf,tsv}, with the
-# pair in the name if there is one file per pair. Run it again to resume.
+# Writes $WORK/$SCALE/results/WHAT.{json,md,tsv}, and for figures, lengths, positions and table3
+# WHAT.{json,png,pdf,tsv}, with the pair in the name if there is one file per pair. lengths and positions also write the
+# tables WHAT-bands-PAIR.{json,md,tsv} and draw them as WHAT-map-PAIR.{png,pdf,tsv}. Run it again to resume.
 set -euo pipefail
 source "$(dirname "${BASH_SOURCE[0]}")/../common/recipe.sh"
 recipe wmt14 "$@"

@@ -84,6 +84,11 @@ def training_options(scale, size):
     return MODELS[scale, size].schedule() + shlex.split(SMALL_SAVING if scale == "small" else "")
 
 
+def text_of(row):
+    """The training text of a row, one of TEXTS. Raises InputError if it is none of them."""
+    return choice(row.get("text") or TEXTS[0], TEXTS, f"{row['name']}: training text ")
+
+
 class Settings(RecipeSettings):
     """Scale, corpus, folders, seed and set from the environment; ``corpus`` overrides CORPUS."""
 
@@ -116,9 +121,14 @@ class Settings(RecipeSettings):
         choice(size, SIZES, "size ")
         return self.pair(pair) / size / name / f"seed{count('SEEDS', seed)}"
 
-    def text(self, pair, text):
+    def training_text(self, text):
+        """The subwords of a training text: the beginning of its files in the folder of a pair."""
+        if text == "joined":
+            return "joined-training/bpe.train"
+        return "prepared/clean.train" if self.cleaned else "prepared/bpe.train"
+
+    def binary_of(self, pair, text):
         """The folder of a pair's binary data with this training text."""
-        choice(text, TEXTS, "training text ")
         return self.pair(pair) / ("binary" if text == "single" else "joined-training/binary")
 
     def row_options(self, row):

@@ -93,7 +93,7 @@ def training(settings, name, encoding, pair, size, seed, extra=(), text="single"
         waits: whether to wait while another run trains this system.
     """
     processes, scale = Processes(), settings.scale
-    folder, binary = settings.system(name, pair, size, seed), settings.text(pair, text)
+    folder, binary = settings.system(name, pair, size, seed), settings.binary_of(pair, text)
     model = recipe.model_options(scale, size, pair, f"transformer_{encoding.replace('-', '_')}")
     batch = recipe.batch_options(scale, size, processes)
     schedule = [*recipe.training_options(scale, size), "--seed", str(seed), *extra]
@@ -230,7 +230,8 @@ def same_subwords(data, pair, parts, folder):
     source, target = pair.split("-")
     argv = ["fairseq-preprocess", "--source-lang", source, "--target-lang", target]
     argv += ["--srcdict", data / "binary" / f"dict.{source}.txt", "--tgtdict", data / "binary" / f"dict.{target}.txt"]
-    return binary_data([*argv, *parts], folder / "binary", folder, str(workers()))
+    # With a fixed number of processes, the step is done for all machines of a job array.
+    return binary_data([*argv, *parts], folder / "binary", folder, "1")
 
 
 def joining(settings, pair):
@@ -257,7 +258,7 @@ def joining_training(settings, pair):
     """The step that makes a training text with a share of joined sentences, beside the same validation set."""
     data, (source, target) = settings.pair(pair), pair.split("-")
     folder, prepared = data / "joined-training", data / "prepared"
-    text = prepared / ("clean.train" if settings.cleaned else "bpe.train")
+    text = data / settings.training_text("single")
     argv = python("examples.wmt14.corpus.joined_training", text, folder / "bpe.train", source, target)
     commands = [Command(["rm", "-rf", folder]), Command(["mkdir", "-p", folder]), Command(argv)]
     parts = ["--trainpref", folder / "bpe.train", "--validpref", prepared / "bpe.valid"]

@@ -10,6 +10,7 @@ The "kind" of a result determines the figure:
   command-cost                 speed and time by part of whole commands (bench --commands)
   extrapolation, by-position   perplexity by length, or by position (extrapolate)
   length-table                 a table by lengths, next to the paper's numbers (examples/lm)
+  length-bands                 BLEU by encoding, positions and length (examples/wmt14)
   length-tasks, length-curves  accuracy by encoding and task; by length (examples/length)
   resolution, receptive-field  results of the commands with these names
   encoding                     encodings as functions of distance (draw)

@@ -52,6 +52,17 @@ def test_a_task_of_wmt14_trains_and_translates_one_row(slurm):
     assert translation.startswith("fairseq-generate ") and "/en-fr/big/shaw/seed1/" in translation
 
 
+def test_a_task_of_positions_trains_one_row_and_translates_joined_sentences(slurm):
+    result = slurm(WMT14 / "slurm" / "rows.sh", "positions", "en-fr", SLURM_ARRAY_TASK_ID="8", SLURM_GPUS_ON_NODE="8")
+    assert result.returncode == 0, result.stderr
+    (training,) = [argv for argv in commands(result.stdout) if "fairseq-train" in argv]
+    assert training[training.index("--positions") + 1] == "random:1024"
+    assert training[training.index("fairseq-train") + 1].endswith("/en-fr/joined-training/binary")
+    *_, translation = result.stdout.strip().split("\n")
+    assert translation.startswith("fairseq-generate ") and "/en-fr/joined/binary " in translation
+    assert "/en-fr/base/sinusoidal-random-joined/seed1/" in translation
+
+
 def test_a_task_of_lm_trains_one_system_with_all_its_seeds(slurm):
     script = LM / "slurm" / "systems.sh"
     result = slurm(script, "sandwich-table3", SLURM_ARRAY_TASK_ID="6", SLURM_GPUS_ON_NODE="8")

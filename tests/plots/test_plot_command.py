@@ -184,6 +184,33 @@ CURVES_TSV = """kind\ttask\tname\ttrained\tlength\texact\ttoken\texact_oracle\tt
 length-curves\tcopy\trope\t8\t8\t100.0\t100.0\t100.0\t100.0
 length-curves\tcopy\trope\t8\t9\t25.0\t50.0\t50.0\t75.0
 """
+
+
+def in_bands(name, positions, text, *bleus):
+    """A system with a score in each band."""
+    scores = [
+        {"bleu": bleu, "chrf++": 2 * bleu, "length_ratio": 0.5, "bleu_mark": "--"}
+        | {f"{measure}_deviation": None for measure in ("bleu", "chrf++", "length_ratio")}
+        for bleu in bleus
+    ]
+    bands = dict(zip(("single", "beyond single"), scores))
+    return {"name": f"{name}-{text}", "encoding": name, "positions": positions, "text": text, "bands": bands}
+
+
+LENGTH_BANDS = {
+    "kind": "length-bands",
+    "pair": "en-de",
+    "seeds": [1],
+    "bands": [
+        {"name": "single", "from": 0, "to": None, "sentences": 9},
+        {"name": "beyond single", "from": 55, "to": 146, "sentences": 5},
+    ],
+    "systems": [
+        in_bands("rope", "index", "single", 30.0, 10.0),
+        in_bands("rope", "random:512", "joined", 15.0, 20.0),
+        in_bands("none", "index", "single", 7.5, 0.0),
+    ],
+}
 RECORDS = {
     "cost": COST,
     "grain": GRAIN,
@@ -196,6 +223,7 @@ RECORDS = {
     "command-cost": COMMAND_COST,
     "length-table": LENGTH_TABLE,
     "length-tasks": LENGTH_TASKS,
+    "length-bands": LENGTH_BANDS,
     **LANGUAGE_MODELS,
 }
 TABLE_TSV = "pair\tkernel_dim\tbleu\nen-de\t128\t27.5\nen-de\t128\t27.0\nen-de\t16\t26.25\nen-fr\t16\t40.5\n"
@@ -367,6 +395,19 @@ def test_heat_maps_have_a_panel_a_band_and_the_papers_last(results):
     assert values[0].tolist() == [50.0, 0.0] and values[1].tolist()[0] == 25.0 and values.mask.sum() == 1
     assert [text.get_text() for text in unseen.texts] == ["50", "0", "25"]
     assert [text.get_text() for text in theirs.texts] == ["12"]
+
+
+def test_heat_maps_of_lengths_have_a_panel_a_band_and_a_column_for_positions_and_text(results):
+    maps = [panel for panel in draw("length-bands").axes if panel.get_title()]
+    assert [panel.get_title() for panel in maps] == ["one sentence", "joined, 55-146"]
+    single, beyond = maps
+    assert [label.get_text() for label in single.get_xticklabels()] == ["index, single", "random, joined"]
+    assert [label.get_text() for label in single.get_yticklabels()] == ["rope", "none"]
+    assert [text.get_text() for text in single.texts] == ["30.0", "15.0", "7.5"]
+    assert [text.get_text() for text in beyond.texts] == ["10.0", "20.0", "0.0"]
+    (image,) = beyond.get_images()
+    values = image.get_array()
+    assert values[0].tolist() == [0.5, 1.0] and values[1].tolist()[0] == 0.0 and values.mask.sum() == 1
 
 
 def test_curves_by_length_have_exact_match_above_and_tokens_below(results):

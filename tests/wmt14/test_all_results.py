@@ -60,6 +60,25 @@ def test_figure_4_and_lengths_of_two_systems(results):
     assert max(bucket["from"] for bucket in record["buckets"]) > record["longest_trained"] > 10
 
 
+def test_positions_of_three_systems_with_two_texts(results, work):
+    folder, printed = results("positions", "--only", "sinusoidal,sinusoidal-random-joined,learned-shift")
+    assert pictures(folder, "positions-en-de") and pictures(folder, "positions-map-en-de")
+    record = json.loads((folder / "positions-bands-en-de.json").read_text())
+    assert [(system["positions"], system["text"]) for system in record["systems"]] == [
+        ("index", "single"),
+        ("random:256", "joined"),
+        ("shift:256", "single"),
+    ]
+    assert [band["name"] for band in record["bands"]] == ["single", "joined", "beyond single", "beyond joined"]
+    assert record["longest_trained"]["joined"] > record["longest_trained"]["single"] > 20
+    assert "joined-training" in record["systems"][1]["trainings"][0]["command"]
+    # As many words in both texts.
+    pair = work / "smoke" / "en-de"
+    single, joined = (pair / text for text in ("prepared/clean.train.de", "joined-training/bpe.train.de"))
+    assert single.read_text().split() == joined.read_text().split()
+    assert "positions-bands-en-de, en-de, base" in printed
+
+
 def test_figure_3_of_two_kernel_dimensions(results):
     folder, printed = results("figure3", "--only", "posnet-embed-16,posnet-embed-32")
     assert pictures(folder, "figure3") and "valid set: 30 sentences" in printed

@@ -2,7 +2,11 @@
 
 import pytest
 
-from fairseq_posenc.encodings import encoding_names
+from examples.common.variables import read_table
+from examples.wmt14.settings import REACH, Settings, text_of
+from fairseq_posenc.encodings import encoding_class, encoding_names
+from fairseq_posenc.encodings.numbering import numbering
+from fairseq_posenc.errors import InputError
 from tests.support.recipes import WMT14, commands, names, parse, rows
 
 TABLES = {"table1": "base", "table2": "big", "all": "base", "figure3": "base"}
@@ -68,6 +72,86 @@ def test_a_system_goes_on_from_another_one(dry):
                 args.finetune_from_model == f"{first.save_dir}/checkpoint_last.pt" and args.save_dir != first.save_dir
             )
             assert (args.max_update, args.max_epoch) == rest and args.keep_interval_updates >= 5
+
+
+def takes(encoding, positions):
+    """Whether numbers of positions make a difference for an encoding that has them."""
+    encoding_type = encoding_class(encoding)
+    if encoding in ("none", "forgetting"):
+        return False
+    return not (positions == "shift" and encoding_type.translation_invariant) and encoding_type.numbers != "consecutive"
+
+
+def test_the_rows_of_positions_are_all_that_are_defined():
+    found = {}
+    for row in rows(WMT14, "positions"):
+        words = row["options"].split()
+        positions = words[1].removesuffix(":@reach") if words[0] == "--positions" else "index"
+        found.setdefault(row["encoding"], []).append((positions, row["text"]))
+        parts = [row["encoding"], "" if positions == "index" else positions, row["text"].replace("single", "")]
+        assert row["name"] == "-".join(filter(None, parts))
+    assert list(found) == names("all")
+    for encoding, combinations in found.items():
+        forms = ["index", *(form for form in ("shift", "random") if takes(encoding, form))]
+        assert combinations == [(form, text) for form in forms for text in ("single", "joined")], encoding
+
+
+@pytest.mark.parametrize(("corpus", "scale"), [("multi30k", "small"), ("newstest", "small"), ("wmt14", "paper")])
+def test_systems_of_positions_read_the_longest_test_sentences(corpus, scale, monkeypatch):
+    """Up to 539 of newstest and 175 of Multi30k, with the end of the sentence; translations up to half as many more."""
+    monkeypatch.setenv("SCALE", scale)
+    longest, settings = {"multi30k": 175}.get(corpus, 539), Settings(corpus)
+    assert REACH[corpus] / 2 < 1.5 * longest + 10 <= REACH[corpus]
+    for row in read_table(WMT14 / "rows" / "positions.tsv"):
+        words = settings.row_options(row)
+        options = dict(zip(words[::2], words[1::2]))
+        table = next((int(value) for option, value in options.items() if option.endswith("-max-positions")), None)
+        if row["encoding"] in ("learned", "posnet-embed", "posnet-attn") and "--positions" in options:
+            table = table or int(options.get("--max-source-positions", 1024))
+            assert numbering(options["--positions"]).longest(table) >= 1.5 * longest, row["name"]
+
+
+def test_joined_rows_are_trained_on_a_text_of_their_own(dry):
+    printed = dry("positions", SCALE="small", CORPUS="newstest")
+    trainings = {parse(words).save_dir.split("/")[-3]: parse(words) for words in printed if words[0] == "fairseq-train"}
+    assert list(trainings) == names("positions")
+    for name, args in trainings.items():
+        assert args.data.endswith("/en-fr/joined-training/binary" if name.endswith("-joined") else "/en-fr/binary")
+    alone, joined = trainings["sinusoidal-random"], trainings["sinusoidal-random-joined"]
+    assert str(alone.positions) == str(joined.positions) == "random:1024"
+    differ = {key for key, value in vars(alone).items() if value != vars(joined)[key]}
+    assert differ == {"data", "save_dir", "log_file"}
+    # The same dictionaries and validation set; no test set.
+    preparations = [parse(words) for words in printed if words[0] == "fairseq-preprocess"]
+    (made,) = [args for args in preparations if args.target_lang == "fr" and "joined-training" in args.destdir]
+    assert made.srcdict.endswith("/en-fr/binary/dict.en.txt") and made.tgtdict.endswith("/en-fr/binary/dict.fr.txt")
+    assert made.validpref.endswith("/en-fr/prepared/bpe.valid") and made.testpref is None
+    (joiner,) = [words for words in printed if "examples.wmt14.corpus.joined_training" in words and words[-1] == "fr"]
+    assert joiner[3].endswith("/en-fr/prepared/clean.train")
+    # Each system translates once: all sentences, joined or not.
+    generations = [parse(words) for words in printed if words[0] == "fairseq-generate"]
+    assert len(generations) == 2 * len(trainings)
+    assert {(args.max_len_a, args.max_len_b, args.data.split("/")[-2]) for args in generations} == {(1.5, 10, "joined")}
+    tables = [words for words in printed if "examples.wmt14.bands" in words]
+    assert [words[words.index("--pair") + 1] for words in tables] == ["en-de", "en-fr"]
+
+
+def test_lengths_of_several_seeds_are_a_file_each_and_one_table(dry):
+    printed = dry("lengths", SCALE="small", SEEDS="1 2")
+    stems = [words[words.index("--json") + 1] for words in printed if words[:2] == ["fairseq-posenc", "lengths"]]
+    assert stems == [f"results/lengths-{pair}-seed{seed}.json" for pair in ("en-de", "en-fr") for seed in (1, 2)]
+    tables = [words for words in printed if "examples.wmt14.bands" in words]
+    assert len(tables) == 2 and not any("joined-training" in word for words in printed for word in words)
+
+
+@pytest.mark.parametrize("text", [None, "-"])
+def test_a_row_without_a_training_text_has_single_sentences(text):
+    assert text_of({"name": "rope", **({} if text is None else {"text": None})}) == "single"
+
+
+def test_an_unknown_training_text_is_refused():
+    with pytest.raises(InputError, match="^rope: training text twice is not one of single, joined$"):
+        text_of({"name": "rope", "text": "twice"})
 
 
 def architecture(scale, size):
@@ -160,6 +244,7 @@ def test_training_refuses_before_it_starts(arguments, variables, message, wmt14_
         ("reproduce.sh", ("table1", "--only", "shaw", "--task", "1"), {}, "give one of them"),
         ("reproduce.sh", ("table1",), {"SEEDS": "1 two"}, "SEEDS two is not a whole number"),
         ("reproduce.sh", ("figure4",), {"SEEDS": "1 2"}, "figure4 uses one seed"),
+        ("reproduce.sh", ("positions", "--only", "rope-shift"), {}, "--only rope-shift is not a system of positions; "),
         ("reproduce.sh", ("table3", "--pairs", "en-de"), {}, "table3 needs no text"),
         ("reproduce.sh", ("table1",), {"JOBS": "0"}, "JOBS 0 is not a whole number"),
         ("reproduce.sh", ("table1", "--pairs", "en-fr"), {"SCALE": "smoke"}, "SCALE=smoke has only en-de"),

@@ -4,7 +4,8 @@
 #   sbatch --array=1-7 --gpus-per-node=8 examples/wmt14/slurm/rows.sh table1 en-de
 #   sbatch --array=1-3 --gpus-per-node=8 examples/wmt14/slurm/rows.sh table2 en-de
 #
-# There is one task per row, on one machine. Prepare the data first (prepare.sh). After all tasks, reproduce.sh finds
+# There is one task per row, on one machine. Prepare the data first (prepare.sh; for lengths and positions, joined.sh
+# after it). After all tasks, reproduce.sh finds
 # the systems done and only makes the table.
 #
 #SBATCH --job-name=wmt14
