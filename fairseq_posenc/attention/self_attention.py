@@ -11,10 +11,14 @@ from torch.autograd.graph import saved_tensors_hooks
 from fairseq_posenc.attention.computation import AttentionCall
 from fairseq_posenc.attention.keys import IncrementalState, Keys, appended, cache_of, read_cache, reorder, with_sinks
 from fairseq_posenc.attention.masks import additive
+from fairseq_posenc.attention.packed_weights import PackedWeights, is_plain
 from fairseq_posenc.attention.patterns import FULL, Pattern, Window
 from fairseq_posenc.attention.scales import Scale
 from fairseq_posenc.encodings.base import PositionEncoding
 from fairseq_posenc.encodings.positions import Positions, is_eager, length_of
+
+#: The layers that make queries, keys and values.
+PROJECTIONS = ("q_proj", "k_proj", "v_proj")
 
 #: Passed as ``attn_mask``: hide later keys. Stands for the L x L matrix that stock fairseq builds.
 CAUSAL = torch.empty(0)
@@ -32,6 +36,8 @@ class SelfAttention(MultiheadAttention):
         self.scale = scale
         self.learned_scale = None if scale is None else scale.parameter(heads)
         self._encoding: tuple[PositionEncoding | None] = (None,)
+        #: None, or the weights of the projections side by side, for one product instead of three.
+        self.packed_projections: PackedWeights | None = None
         #: The LayersPass that this attention is part of, if any.
         self.layers_pass: LayersPass | None = None
         #: Whether activation checkpointing computes this attention once more in the backward pass.
@@ -98,7 +104,7 @@ class SelfAttention(MultiheadAttention):
         if static_kv or before_softmax:
             raise ValueError("static_kv and before_softmax belong to cross-attention")
         length, batch, _ = query.shape
-        q, k, v = (self._split_heads(projection(query)) for projection in (self.q_proj, self.k_proj, self.v_proj))
+        q, k, v = self._project(query)
 
         cache = self._get_input_buffer(incremental_state)
         keys = read_cache(cache).extended(length, key_padding_mask, batch, query.device)
@@ -185,9 +191,14 @@ class SelfAttention(MultiheadAttention):
         encoding = self.position_encoding
         return self.layers_pass.numbers if encoding is not None and encoding.compares() else None
 
-    def _split_heads(self, x: torch.Tensor) -> torch.Tensor:
-        """(T, B, C) -> (B, H, T, D)."""
-        return x.view(x.size(0), x.size(1), self.num_heads, self.head_dim).permute(1, 2, 0, 3)
+    def _project(self, query: torch.Tensor) -> Sequence[torch.Tensor]:
+        """(T, B, C) -> queries, keys and values (B, H, T, D)."""
+        layers, joined = [getattr(self, name) for name in PROJECTIONS], None
+        if self.packed_projections is not None and all(is_plain(layer) for layer in layers):
+            joined = self.packed_projections.product(query, layers)
+        parts = [layer(query) for layer in layers] if joined is None else joined.chunk(len(layers), dim=-1)
+        heads = *query.shape[:2], self.num_heads, self.head_dim
+        return [x.view(heads).permute(1, 2, 0, 3) for x in parts]
 
 
 def keys_seen_by(keys: Keys, length: int, pattern: Pattern | None, device: torch.device) -> torch.Tensor:

@@ -7,6 +7,7 @@ import pytest
 import torch
 from torch import nn
 
+from fairseq_posenc.attention.self_attention import PROJECTIONS, SelfAttention
 from fairseq_posenc.models.packed import LEAST, PackedLinear, can_pack, pack_linear_layers
 from tests.support.models import build_small_lm
 
@@ -30,7 +31,7 @@ def test_it_is_the_product(shape, bias):
     x = torch.randn(shape)
     with torch.no_grad():
         torch.testing.assert_close(layer(x), of_torch(layer, x))
-    assert layer._packed is not None
+    assert layer._packed._weight is not None
 
 
 @pytest.mark.parametrize("change", ["in place", "load_state_dict", "half", "double"])
@@ -85,6 +86,63 @@ def test_hooks_stay():
     with torch.no_grad():
         PackedLinear(linear)(torch.randn(2, 8))
     assert seen == [PackedLinear]
+
+
+@pytest.fixture
+def attention():
+    torch.manual_seed(1)
+    model = nn.ModuleDict({"attention": SelfAttention(32, 4)})
+    for bias in (model["attention"].q_proj.bias, model["attention"].k_proj.bias, model["attention"].v_proj.bias):
+        nn.init.normal_(bias)
+    pack_linear_layers(model, least=1)
+    return model["attention"]
+
+
+def packed_and_alone(attention, x):
+    """What self-attention makes of (T, B, C) with its packed projections, and without."""
+    found, _ = attention(x, need_weights=False)
+    packed, attention.packed_projections = attention.packed_projections, None
+    expected, _ = attention(x, need_weights=False)
+    attention.packed_projections = packed
+    return found, expected
+
+
+@pytest.mark.parametrize("name", PROJECTIONS)
+@pytest.mark.parametrize("parameter", ["weight", "bias"])
+@torch.no_grad()
+def test_self_attention_with_changed_projections(attention, name, parameter):
+    x = torch.randn(5, 3, 32)
+    before, expected = packed_and_alone(attention, x)
+    assert attention.packed_projections._weight is not None
+    torch.testing.assert_close(before, expected)
+    getattr(getattr(attention, name), parameter).normal_()
+    after, expected = packed_and_alone(attention, x)
+    torch.testing.assert_close(after, expected)
+    # The softmax takes no notice of a bias of all keys.
+    assert torch.allclose(after, before, atol=1e-3) == ((name, parameter) == ("k_proj", "bias"))
+
+
+@torch.no_grad()
+def test_self_attention_with_a_hook_or_another_layer(attention):
+    x = torch.randn(5, 3, 32)
+    before, _ = packed_and_alone(attention, x)
+    handle = attention.v_proj.register_forward_hook(lambda module, args, output: 2 * output)
+    assert not torch.allclose(attention(x, need_weights=False)[0], before, atol=1e-3)
+    handle.remove()
+    torch.testing.assert_close(attention(x, need_weights=False)[0], before)
+    attention.v_proj = nn.Sequential(attention.v_proj, nn.Tanh())
+    assert not torch.allclose(attention(x, need_weights=False)[0], before, atol=1e-3)
+
+
+def test_the_memory_of_old_weights_is_not_taken_for_the_new_ones(packed):
+    x = torch.randn(5, 64)
+    with torch.no_grad():
+        packed(x)
+        for _ in range(20):  # the allocator would soon give the same address
+            packed.double()
+            packed.float()
+            packed.weight.data = packed.weight.data + 1
+            torch.testing.assert_close(packed(x), of_torch(packed, x))
 
 
 def test_tied_weights_stay_tied():
