@@ -49,7 +49,7 @@ def every_encoding():
     record = read("small/all")
     trained, of_paper = record["training_length"], paper("small/sandwich-table3", "ArXiv")
     systems = groups(record["texts"]["test"]["rows"], "system")
-    encodings = {row["system"]: row["encoding"] for row in read_table(HERE / "rows" / "all.tsv")}
+    names = {row["system"]: row["row"] for row in read_table(HERE / "rows" / "all.tsv")}
     lengths = sorted({int(length) for rows in systems.values() for row in rows for length in row["values"]})
     full = [times(length, trained) for length in lengths]
     last, *compared = full[-1], 512, 2048, 8192
@@ -61,7 +61,7 @@ def every_encoding():
         numbers = [values[pattern].get(str(length)) for pattern, length in wanted]
         theirs = [of_paper[name][str(length)]["value"] for length in compared] if name in of_paper else []
         cells = ["" if number is None else f"{number['value']:.1f}" for number in numbers]
-        rows.append([f"`{encodings[name]}`", *cells, ", ".join(theirs)])
+        rows.append([f"`{names[name]}`", *cells, ", ".join(theirs)])
     return rows
 
 
