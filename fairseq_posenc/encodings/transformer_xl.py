@@ -5,25 +5,25 @@ from typing import Any
 
 import torch
 from torch import nn
+from torch.nn import functional as F
 
-from fairseq_posenc.encodings.base import CONSECUTIVE, Stack
+from fairseq_posenc.encodings.base import PositionEncoding, Stack
 from fairseq_posenc.encodings.options import LAYER
 from fairseq_posenc.encodings.positions import Idx, length_of
 from fairseq_posenc.encodings.registry import register_encoding
-from fairseq_posenc.encodings.relative import RelativeBias
 from fairseq_posenc.errors import InputError
 
 
 @register_encoding("transformer-xl")
-class TransformerXL(RelativeBias):
+class TransformerXL(PositionEncoding):
     """``score = (q_i + u) k_j + (q_i + v) W R(i - j)``, R the sinusoids of a distance (Dai et al. 2019, section 3.3).
 
     Every layer has its own W (C, C), without a bias, and its own u and v (H, D), as in XLNet; the authors' code shares
     u and v by default. All start normal with a standard deviation of 0.02, as there. Their dropout of R and the memory
     of earlier segments, which is no part of the encoding, are not here.
 
-    Computed as ``(q + u) (k + W R) + (v - u) W R``, of which the last term depends on the distance alone. R of a
-    negative distance, of a key ahead, is defined too, and the encoder has the same form.
+    R of a negative distance, of a key ahead, is defined too, and the encoder has the same form. In a decoder a key
+    ahead, which only ``--full-context-alignment`` shows, has no position.
 
     Raises:
         InputError: an odd model dimension.
@@ -31,8 +31,7 @@ class TransformerXL(RelativeBias):
 
     summary = "projected sinusoids of the distance, with separate learned queries"
     source = "Dai et al. 2019 (ACL), section 3.3"
-    numbers = CONSECUTIVE
-    takes_distance = False
+    translation_invariant = True
 
     def __init__(self, stack: Stack) -> None:
         super().__init__(stack)
@@ -50,23 +49,22 @@ class TransformerXL(RelativeBias):
     def scope(cls, options: dict[str, Any]) -> str:
         return LAYER
 
-    def rotate(self, q: torch.Tensor, k: torch.Tensor, q_idx: Idx, kv_idx: Idx) -> tuple[torch.Tensor, torch.Tensor]:
-        return q + self.content_query.unsqueeze(1).to(q.dtype), k
-
     def scores(self, q: torch.Tensor, k: torch.Tensor, q_idx: Idx, kv_idx: Idx) -> torch.Tensor:
         assert isinstance(q_idx, range) and isinstance(kv_idx, range)  # CONSECUTIVE
+        content, position = (
+            (x / math.sqrt(self.stack.head_dim)).unsqueeze(1).to(q.dtype)
+            for x in (self.content_query, self.position_query)
+        )
         farthest, nearest = q_idx.stop - 1 - kv_idx.start, q_idx.start - (kv_idx.stop - 1)
-        by_distance = q @ self._keys_of(torch.arange(farthest, nearest - 1, -1, device=q.device)).to(q.dtype)
+        last = max(nearest, 0) if self.stack.causal else nearest
+        keys = self._keys_of(torch.arange(farthest, last - 1, -1, device=q.device)).to(q.dtype)
+        by_distance = F.pad((q + position) @ keys, (0, last - nearest))
         # The last query reads the first Tk of its numbers, the query before it starts one later. Without the first
         # Tq - 1 numbers of all, rows that are one shorter begin where each query does.
         queries, distances = length_of(q_idx), length_of(kv_idx) + length_of(q_idx) - 1
         flat = by_distance.flatten(-2)[..., queries - 1 : queries * distances - 1]
         shifted = flat.unflatten(-1, (queries, distances - 1)) if queries > 1 else by_distance
-        return q @ k.transpose(-2, -1) + shifted[..., : length_of(kv_idx)]
-
-    def by_distance(self, distances: torch.Tensor) -> torch.Tensor:
-        query = (self.position_query.float() - self.content_query.float()).unsqueeze(1)
-        return (query @ self._keys_of(distances)).squeeze(1) / math.sqrt(self.stack.head_dim)
+        return (q + content) @ k.transpose(-2, -1) + shifted[..., : length_of(kv_idx)]
 
     def _keys_of(self, distances: torch.Tensor) -> torch.Tensor:
         """W R of distances (N,): (H, D, N) in fp32."""

@@ -341,14 +341,9 @@ def key_of_distance(encoding, distance):
 
 
 def transformer_xl(encoding, q, k, q_column, k_column):
-    """(q + u) (k + W R); q + u is a query here."""
-    return ((q + encoding.content_query) * (k + key_of_distance(encoding, q_column - k_column))).sum(-1)
-
-
-def transformer_xl_bias(encoding, distance):
-    """(v - u) W R."""
-    query = encoding.position_query - encoding.content_query
-    return ((query * key_of_distance(encoding, distance)).sum(-1) / math.sqrt(encoding.stack.head_dim)).tolist()
+    """(q + u) k + (q + v) W R."""
+    by_content = (q + encoding.content_query) * k
+    return (by_content + (q + encoding.position_query) * key_of_distance(encoding, q_column - k_column)).sum(-1)
 
 
 def cope(encoding, q, keys, ahead):
@@ -432,7 +427,7 @@ CASES = {
     "dynamic-bias": Case(options={"dim": 3}, bias=dynamic_bias, variants=({"spacing": "log"},)),
     "fire": Case(options={"hidden": 4, "length": 3.0}, position_bias=fire, variants=({"length": 24.0},)),
     "forgetting": Case(content_bias=forgetting, variants=({"start": 3.0},)),
-    "transformer-xl": Case(score=transformer_xl, bias=transformer_xl_bias),
+    "transformer-xl": Case(score=transformer_xl),
     "cope": Case(options={"positions": 4}, score_between=cope, variants=({"positions": 20},)),
     "deberta": Case(
         options={"span": 6, "max_distance": 9},
