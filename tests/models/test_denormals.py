@@ -6,6 +6,8 @@ import sys
 
 import pytest
 
+from tests.support.commands import ROOT
+
 PROGRAM = """
 import numpy, torch
 from argparse import Namespace
@@ -22,7 +24,8 @@ PLUGIN = "import_user_module(Namespace(user_dir='fairseq_posenc'))"
 
 def run(program):
     argv = [sys.executable, "-W", "error:The value of the smallest subnormal", "-c", program]
-    done = subprocess.run(argv, capture_output=True, text=True, env={**os.environ, "OMP_NUM_THREADS": "2"})
+    environment = {**os.environ, "OMP_NUM_THREADS": "2"}
+    done = subprocess.run(argv, capture_output=True, text=True, env=environment, cwd=ROOT)
     assert done.returncode == 0, done.stderr
     known, count = done.stdout.split()
     if known != "True":
