@@ -13,10 +13,10 @@ import torch
 from torch.nn import functional as F
 from torch.utils.checkpoint import checkpoint
 
+from fairseq_posenc.attention import sliced
 from fairseq_posenc.attention.kernels import (
     Products,
     fused_attention,
-    fused_attention_with_bias_gradient,
     rebuilt_for_backward,
     scaled_products,
     weighted_attention,
@@ -114,6 +114,11 @@ class AttentionCall:
             if self._blocks_alike() and same(q_idx, self.keys.idx) and q_idx.start == 0:
                 return self._in_blocks(q, k, v, block)
             return self._in_slices(q, k, v, q_idx, block, rebuild=False)
+        if self._slices_alike(q_idx, kv_idx):
+            rows = sliced.rows_of(self.sizes.whole // (q.size(1) * k.size(2)))
+            mask = self._score_mask(range(q_idx.stop - rows, q_idx.stop), kv_idx, q.dtype, share=True)
+            assert mask is not None  # there is a bias
+            return sliced.sliced_attention(q, k, v, mask)
         numbers = self._numbers_per_query(q, q_idx, kv_idx)
         if numbers * length_of(q_idx) > self.sizes.whole and self.attn_mask is None:
             return self._in_slices(q, k, v, q_idx, max(1, self.sizes.slice // numbers))
@@ -159,6 +164,15 @@ class AttentionCall:
         else:
             first = idx.start if pattern.left_context is None else q_idx.start - pattern.left_context
         return range(max(idx.start, first), q_idx.stop)
+
+    def _slices_alike(self, q_idx: range, kv_idx: Columns) -> bool:
+        """Whether what a CPU adds to the scores of some queries is what it adds to all others, further to the right."""
+        if self.device.type != "cpu" or not is_eager() or not self.fuses or not self._adds_bias():
+            return False
+        if self.pattern is None or self.pattern.hides_any(q_idx, kv_idx) or self.attn_mask is not None:
+            return False
+        assert self.encoding is not None
+        return self._blocks_alike() and not self.encoding.overrides("decay") and length_of(q_idx) > sliced.ROWS
 
     def _blocks_alike(self) -> bool:
         """Whether nothing tells one block of queries from another but who sees whom."""
@@ -285,7 +299,7 @@ class AttentionCall:
             return fused_attention(q, k, v, mask, dropout=self.dropout)
         with rebuilt_for_backward(mask, partial(self._score_mask, q_idx, kv_idx, q.dtype, share)):
             if lacks_gradient:
-                return fused_attention_with_bias_gradient(q, k, v, mask)
+                return sliced.sliced_attention(q, k, v, mask)
             return fused_attention(q, k, v, mask, dropout=self.dropout)
 
     def _with_weights(

@@ -45,40 +45,6 @@ def fused_attention(
     return x[..., :dim].to(v.dtype)
 
 
-def fused_attention_with_bias_gradient(
-    q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, mask: torch.Tensor
-) -> torch.Tensor:
-    """fused_attention for a mask that needs a gradient, where the kernel has none.
-
-    The backward pass computes the weights once more: more time than plain products take, but no memory until then.
-    """
-    return _BiasGradient.apply(q, k, v, mask)
-
-
-class _BiasGradient(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx: Any, q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
-        ctx.save_for_backward(q, k, v, mask)
-        return fused_attention(q, k, v, mask)
-
-    @staticmethod
-    def backward(ctx: Any, grad: torch.Tensor) -> tuple[torch.Tensor, ...]:
-        *given, mask = ctx.saved_tensors
-        wide = torch.promote_types(given[0].dtype, torch.float32)
-        q, k, v, grad = (x.to(wide) for x in (*given, grad))
-        scale = 1 / math.sqrt(v.size(-1))
-        q = q * scale
-        weights = torch.softmax((q @ k.transpose(-2, -1)).add_(mask), dim=-1)
-        grad_v = weights.transpose(-2, -1) @ grad
-        grad_weights = grad @ v.transpose(-2, -1)
-        inner = (grad_weights * weights).sum(dim=-1, keepdim=True)
-        grad_scores = grad_weights.sub_(inner).mul_(weights)
-        grad_q = (grad_scores @ k).mul_(scale)
-        grad_k = grad_scores.transpose(-2, -1) @ q
-        grads = (x.to(y.dtype) for x, y in zip((grad_q, grad_k, grad_v), given))
-        return *grads, grad_scores.sum_to_size(mask.shape).to(mask.dtype)
-
-
 @contextmanager
 def rebuilt_for_backward(mask: torch.Tensor, build: Callable[[], torch.Tensor | None]) -> Iterator[None]:
     """While inside, autograd does not keep ``mask`` nor its parts: ``build()`` makes it again in the backward pass."""

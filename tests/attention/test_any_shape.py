@@ -5,7 +5,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fairseq_posenc.attention import computation, patterns
+from fairseq_posenc.attention import computation, patterns, sliced
 from fairseq_posenc.attention.computation import Sizes
 from fairseq_posenc.attention.patterns import attention_pattern
 from fairseq_posenc.attention.self_attention import CAUSAL
@@ -59,8 +59,9 @@ def test_any_shape(name, pattern, text, sizes, data):
         patch.setattr(patterns, "NARROWEST_BLOCK", data.draw(st.sampled_from([1, 3, 64]), label="narrowest block"))
         whole = module(x, x, x, given, need_weights=False, attn_mask=CAUSAL)[0]
         patch.setattr(computation, "CPU", sizes)
-        sliced = module(x, x, x, given, need_weights=False, attn_mask=CAUSAL)[0]
+        patch.setattr(sliced, "ROWS", data.draw(st.integers(1, 20), label="queries that share a mask"))
+        in_slices = module(x, x, x, given, need_weights=False, attn_mask=CAUSAL)[0]
         steps, _ = in_chunks(module, x, padding, data.draw(cuts(lengths[0]), label="chunks"))
-    for found in (whole, sliced, steps):
+    for found in (whole, in_slices, steps):
         torch.testing.assert_close(found[tokens], expected[tokens], atol=1e-6, rtol=0)
         assert found.isfinite().all()

@@ -4,11 +4,12 @@ import pytest
 import torch
 from torch.nn import functional as F
 
-from fairseq_posenc.attention import computation
+from fairseq_posenc.attention import computation, sliced
 from fairseq_posenc.attention.computation import AttentionCall, Sizes
 from fairseq_posenc.attention.keys import Keys
 from fairseq_posenc.attention.patterns import FULL, attention_pattern
 from fairseq_posenc.attention.self_attention import CAUSAL, SelfAttention, one_pass
+from fairseq_posenc.attention.sliced import slices
 from fairseq_posenc.encodings import Stack, encoding_class, encoding_names
 from fairseq_posenc.encodings.positions import Positions
 from tests.support.attention import DIM, HEADS, padded, random_text
@@ -116,11 +117,11 @@ def test_pieces_are_as_large_as_the_device_likes(monkeypatch):
         call = AttentionCall(None, FULL, Keys(range(4)), None, 0.0, torch.device(device), None)
         assert call.sizes is sizes
     calls = calls_of_the_kernel(monkeypatch)
-    encoding = attention("alibi", causal=True).position_encoding
+    encoding = attention("alibi", causal=False).position_encoding
     idx, x = range(4096), torch.randn(1, HEADS, 4096, DIM // HEADS)
     half = Sizes(whole=1, slice=HEADS * 4096 * 2048, keys=1)
     for sizes, least, most in ((computation.CPU, 8, 32), (half, 2, 2), (computation.GPU, 1, 1)):
-        call = AttentionCall(encoding, FULL, Keys(idx), None, 0.0, x.device, None)
+        call = AttentionCall(encoding, None, Keys(idx), None, 0.0, x.device, None)
         call.sizes = sizes
         calls.clear()
         call(x, x, x, idx)
@@ -129,7 +130,9 @@ def test_pieces_are_as_large_as_the_device_likes(monkeypatch):
 
 def test_the_largest_slices_come_first(monkeypatch):
     """Their memory has room for all others; growing slices would each need new memory."""
+    assert [keys for _, keys in slices(64, 64, 16)] == [64, 48, 32, 16]
     monkeypatch.setattr(computation, "CPU", Sizes(whole=1, slice=HEADS * 64 * 16, keys=1))
+    monkeypatch.setattr(sliced, "ROWS", 64)  # not those that share a mask
     masks = calls_of_the_kernel(monkeypatch)
     module, x = attention("alibi", causal=True), random_text(64).float()
     with torch.no_grad():

@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from fairseq_posenc.analysis.live_memory import LiveMemory
-from fairseq_posenc.attention import computation
+from fairseq_posenc.attention import computation, sliced
 from fairseq_posenc.attention.computation import Sizes
 from fairseq_posenc.attention.patterns import attention_pattern
 from fairseq_posenc.attention.self_attention import CAUSAL, SelfAttention
@@ -39,6 +39,7 @@ def test_slices_keep_nothing_for_pairs_of_tokens(name, causal, dropout, left, mo
     rows = 96 if name == "forgetting" else 32  # its queries and keys have more dimensions
     numbers = LENGTH * HEADS * (2 if left or name == "shaw" else 1)
     monkeypatch.setattr(computation, "CPU", Sizes(whole=LENGTH, slice=rows * numbers, keys=1))
+    monkeypatch.setattr(sliced, "ROWS", rows // 4)
     module, x = attention(name, causal, dropout), text(LENGTH)
     padding = padded(LENGTH, (LENGTH, LENGTH - 9), True) if left else None
     mask = CAUSAL if causal else None
@@ -84,19 +85,22 @@ def test_gradients_of_slices(name, stack, recomputed, monkeypatch):
     expected = gradients(module, x, padding, causal)
     module.recomputed = recomputed
     monkeypatch.setattr(computation, "CPU", Sizes(whole=50, slice=100, keys=200))
+    monkeypatch.setattr(sliced, "ROWS", 4)
     for found, gradient in zip(gradients(module, x, padding, causal), expected):
         torch.testing.assert_close(found, gradient, atol=5e-6, rtol=5e-6)
 
 
+@pytest.mark.parametrize("left", [False, True], ids=["unpadded", "padded"])
 @pytest.mark.parametrize("dtype, error", [(torch.float64, 1e-5), (torch.float32, 1e-5), (torch.bfloat16, 0.1)])
 @pytest.mark.parametrize("name", ["t5", "kerple-log", "kerple-power", "adaptive-t5"])
-def test_gradients_of_learned_biases(name, dtype, error, monkeypatch):
+def test_gradients_of_learned_biases(name, dtype, error, left, monkeypatch):
     """Of slices, whose backward pass is our own, against autograd's."""
     module = attention(name, dtype=dtype)
     module.position_encoding.eval()
-    x, padding = text(21, dtype), padded(21, (21, 15), True)
+    x, padding = text(21, dtype), padded(21, (21, 15), True) if left else None
     expected = gradients(module, x, padding, True)
     monkeypatch.setattr(computation, "CPU", Sizes(whole=50, slice=700, keys=1))
+    monkeypatch.setattr(sliced, "ROWS", 8)
     # Some gradients are nothing but rounding: a number added to all keys changes no weight.
     noise = 1e-3 * max(gradient.norm() for gradient in expected)
     for found, gradient in zip(gradients(module, x, padding, True), expected):
