@@ -407,7 +407,7 @@ def test_heat_maps_of_lengths_have_a_panel_a_band_and_a_column_for_positions_and
     assert [text.get_text() for text in beyond.texts] == ["10.0", "20.0", "0.0"]
     (image,) = beyond.get_images()
     values = image.get_array()
-    assert values[0].tolist() == [0.5, 1.0] and values[1].tolist()[0] == 0.0 and values.mask.sum() == 1
+    assert values[0].tolist() == [50.0, 100.0] and values[1].tolist()[0] == 0.0 and values.mask.sum() == 1
 
 
 def test_curves_by_length_have_exact_match_above_and_tokens_below(results):
