@@ -85,7 +85,7 @@ class _Sliced(torch.autograd.Function):
     def backward(ctx: Any, grad: torch.Tensor) -> tuple[torch.Tensor | None, ...]:
         q, k, v, mask, out, *sums = ctx.saved_tensors
         if ctx.needs_input_grad[3]:
-            return *_with_mask(q, k, v, mask, out, grad, ctx.scale), None
+            return *_with_mask(q, k, v, mask, grad, ctx.scale), None
         kernel = torch.ops.aten._scaled_dot_product_flash_attention_for_cpu_backward
         wide = torch.promote_types(q.dtype, torch.float32)
         grad_q = torch.empty_like(q)
@@ -103,22 +103,14 @@ class _Sliced(torch.autograd.Function):
 
 
 def _with_mask(
-    q: torch.Tensor,
-    k: torch.Tensor,
-    v: torch.Tensor,
-    mask: torch.Tensor,
-    out: torch.Tensor,
-    grad: torch.Tensor,
-    scale: float,
+    q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, mask: torch.Tensor, grad: torch.Tensor, scale: float
 ) -> tuple[torch.Tensor, ...]:
     """Gradients of all four, by plain products: no kernel for a CPU has that of the mask."""
     given, wide = (q, k, v, mask), torch.promote_types(q.dtype, torch.float32)
     heads, alone = q.shape[:2], mask.size(2) == q.size(2)
-    exact = out.dtype == wide
-    q, k, v, out, grad = (x.to(wide).flatten(0, 1).contiguous() for x in (q, k, v, out, grad))
+    q, k, v, grad = (x.to(wide).flatten(0, 1).contiguous() for x in (q, k, v, grad))
     q = q * scale
     k_columns, v_columns = (x.transpose(1, 2).contiguous() for x in (k, v))
-    inner = (out * grad).sum(dim=-1, keepdim=True)
     grad_q, grad_k, grad_v = torch.empty_like(q), torch.zeros_like(k), torch.zeros_like(v)
     grad_mask = torch.zeros_like(mask, dtype=wide)
     for rows, count in slices(q.size(1), k.size(1), mask.size(2)):
@@ -133,9 +125,9 @@ def _with_mask(
             weights = torch.softmax(scores, dim=-1)
             grad_v[:, :seen].baddbmm_(weights.transpose(1, 2), grad[:, some])
             grad_weights = torch.bmm(grad[:, some], v_columns[:, :, :seen])
-            if not exact:  # or gradients of scores, which sum to zero for each query, would not
-                inner[:, some] = (grad_weights * weights).sum(dim=-1, keepdim=True)
-            grad_scores = grad_weights.sub_(inner[:, some]).mul_(weights)
+            # Not from results times their gradients, whose rounding would be in the sum over keys, which is zero.
+            inner = (grad_weights * weights).sum(dim=-1, keepdim=True)
+            grad_scores = grad_weights.sub_(inner).mul_(weights)
             grad_k[:, :seen].baddbmm_(grad_scores.transpose(1, 2), q[:, some])
             grad_q[:, some] = torch.bmm(grad_scores, k[:, :seen])
             grad_added += grad_scores.unflatten(0, heads).sum_to_size(grad_added.shape)

@@ -133,13 +133,16 @@ class Weekday(enum.Enum):
     MONDAY = 1
 
 
+#: What makes it when it is loaded: the class, but getattr in Python 3.11.0 to 3.11.3.
+MAKER = Weekday.MONDAY.__reduce_ex__(2)[0]
+
 DANGEROUS = {
     "a command": (Calls(os.system, "touch ran"), "calls posix.system, which PyTorch never allows"),
     "a program": (Calls(eval, "open('ran', 'w')"), "contains an object of builtins.eval"),
     "a new class": (Calls(type, "New", (), {}), "type() is only called for None"),
     "an item of an object": (Calls(operator.getitem, {"a": 1}, "a"), "is not a type hint"),
     "a type hint as text": (Calls(operator.getitem, typing.List, "print()"), "is not a type hint"),  # noqa: UP006
-    "a foreign enumeration": (Weekday.MONDAY, "contains an object of tests.compat.test_checkpoints.Weekday"),
+    "a foreign enumeration": (Weekday.MONDAY, f"contains an object of {MAKER.__module__}.{MAKER.__qualname__}"),
 }
 
 
