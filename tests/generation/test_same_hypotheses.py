@@ -152,10 +152,11 @@ def test_attention_only_for_alignments():
     assert hypothesis["attention"].numel() == 0
 
 
-@pytest.mark.parametrize(("dtype", "rounding"), [(torch.float16, 0.005), (torch.bfloat16, 0.03)])
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
 @pytest.mark.parametrize("encoding", ["none", "xpos", "shaw", "kerple-log", "posnet-attn"])
-def test_half_precision(encoding, dtype, rounding):
+def test_half_precision(encoding, dtype):
     """The best hypotheses, and their scores. Where the two best are closer than rounding, it decides which is first."""
+    rounding = 8 * torch.finfo(dtype).eps  # one unit in the last place of the logits, which reach 12
     model = translator(encoding).to(dtype)
     found, expected = (generate(kind, [model], sentences()) for kind in (FastGenerator, SequenceGenerator))
     same = 0
