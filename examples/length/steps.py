@@ -79,13 +79,15 @@ def training(settings, task, form, name, encoding, seed, options=""):
     """The training run of one system.
 
     Args:
-        options: further options of fairseq-train; @trained stands for the tokens of the longest training sequence.
+        options: further options of fairseq-train; @trained stands for the tokens of the longest training sequence,
+            @trained/4 for a quarter of them.
     """
     processes, scale = Processes(), settings.scale_settings
     processes.one(settings.scale)
     folder, binary = settings.system(task, form, name, seed), settings.binary(task, form)
     longest = lengths_of(task, scale, form).trained_tokens
-    settled = [*model(settings, task, form, encoding), *shlex.split(options.replace("@trained", str(longest)))]
+    options = options.replace("@trained/4", str(longest / 4)).replace("@trained", str(longest))
+    settled = [*model(settings, task, form, encoding), *shlex.split(options)]
     schedule = [*LEARNING, "--max-tokens", str(scale.small.max_tokens), *scale.schedule(), "--seed", str(seed)]
     launcher = processes.launcher()
     need(launcher[0])

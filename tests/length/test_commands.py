@@ -43,7 +43,7 @@ def test_every_system_is_trained_once_per_seed_and_answers_twice(what, tmp_path)
 
 
 def test_encoder_decoders_are_trained_and_tested_by_stock_commands(tmp_path):
-    tasks, systems = ("copy", "missing-duplicate", "scan"), ("none", "posnet-embed")
+    tasks, systems = ("copy", "missing-duplicate", "scan"), ("none", "posnet-embed", "fire", "deberta")
     chosen = ("--tasks", ",".join(tasks), "--only", ",".join(systems))
     printed = dry("encoder-decoder", *chosen, work=tmp_path / "my work", SCALE="small", SEEDS="1 2")
     trainings, generations = of(printed, "fairseq-train"), of(printed, "fairseq-generate")
@@ -59,10 +59,16 @@ def test_encoder_decoders_are_trained_and_tested_by_stock_commands(tmp_path):
     for args in trainings:
         assert (args.task, args.criterion, args.optimizer) == ("translation", "sliced_cross_entropy", "fused_adam")
         assert args.max_update == int(args.total_num_update) == SCALES["small"].updates and args.dropout == 0
-    clamped = {args.data.split("/")[-3]: args for args in trainings if args.position_encoding == "posnet-embed"}
     # The longest training sequences: the inputs, or the actions of SCAN, and their end.
-    positions = {task: args.posnet_max_positions for task, args in clamped.items()}
-    assert positions == {"copy": 21, "missing-duplicate": 21, "scan": 23}
+    longest = {"copy": 21, "missing-duplicate": 21, "scan": 23}
+    for args in trainings:
+        trained = longest[args.data.split("/")[-3]]
+        if args.position_encoding == "posnet-embed":
+            assert args.posnet_max_positions == trained
+        elif args.position_encoding == "fire":
+            assert args.fire_length == trained / 4  # as the authors' 512 with 2,048 tokens
+        elif args.position_encoding == "deberta":
+            assert (args.deberta_spacing, args.deberta_span) == ("plain", trained)
 
 
 def test_language_models_go_on_from_their_prompts(tmp_path):

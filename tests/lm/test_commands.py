@@ -158,6 +158,10 @@ def test_patterns_and_lengths_shrink_with_the_training_length(dry):
     assert all(args.patterns == ["full", "window:256", "blockwise:256"] for args in blockwise)
     # Of a system with a limit no more is asked for.
     assert [(args.names, max(args.lengths)) for args in blockwise if args.names == ["learned"]] == [(["learned"], 256)]
+    trainings = [training(words) for words in dry("all", SCALE="small") if "fairseq-train" in words]
+    (fire,) = [args for args in trainings if args.position_encoding == "fire"]
+    (deberta,) = [args for args in trainings if args.position_encoding == "deberta"]
+    assert (fire.fire_length, deberta.deberta_span, deberta.deberta_max_distance) == (32, 64, 128)
 
 
 def test_the_papers_seeds_and_those_that_are_asked_for(dry):
