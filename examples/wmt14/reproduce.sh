@@ -6,6 +6,8 @@
 # WHAT: table1   base model: BLEU, chrF++, parameters, speed of seven encodings     (rows/table1.tsv)
 #       table2   big model: sinusoidal, shaw, posnet-embed                          (rows/table2.tsv)
 #       all      base model: all encodings                                          (rows/all.tsv)
+#       swap     trained sinusoidal, in which another encoding takes its place      (rows/swap.tsv)
+#       posnet   posnet-embed initialised, shared and placed in other ways          (rows/posnet.tsv)
 #       figure3  BLEU on the validation set by PosNet's kernel dimension            (rows/figure3.tsv)
 #       figure4  systems of table1: gap to sinusoidal by the order of n-grams
 #       lengths  all encodings: BLEU and brevity ratio by source length, with up to eight sentences joined into one

@@ -74,6 +74,24 @@ def test_a_system_goes_on_from_another_one(dry):
             assert (args.max_update, args.max_epoch) == rest and args.keep_interval_updates >= 5
 
 
+def test_posnet_is_placed_initialised_and_shared_in_other_ways(dry):
+    trainings = [parse(words) for words in dry("posnet", SCALE="small") if words[0] == "fairseq-train"]
+    flags = ("decoder_position_encoding", "posnet_init", "posnet_kernels")
+    found = {
+        args.save_dir.split("/")[-3]: (args.position_encoding, *(vars(args).get(flag) for flag in flags))
+        for args in trainings
+    }
+    posnet = "posnet-embed"
+    assert found == {
+        "sinusoidal": ("sinusoidal", None, None, None),
+        posnet: (posnet, None, None, None),
+        "posnet-embed-slice": (posnet, None, "slice", None),
+        "posnet-embed-separate": (posnet, None, None, "separate"),
+        "posnet-embed-encoder": (posnet, "none", None, None),
+        "posnet-embed-encoder-sinusoidal": (posnet, "sinusoidal", None, None),
+    }
+
+
 def takes(encoding, positions):
     """Whether numbers of positions make a difference for an encoding that has them."""
     encoding_type = encoding_class(encoding)
