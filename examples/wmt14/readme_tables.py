@@ -1,5 +1,6 @@
-"""The tables of measured numbers in the README of this folder, and the table of costs in docs/performance.md."""
+"""The tables of measured numbers in the README of this folder, and the tables of costs in docs/performance.md."""
 
+import statistics
 from functools import partial
 
 from examples.common.tables import read_committed
@@ -22,6 +23,24 @@ def cost():
         ratios = [measured[name]["ratio_to_stock"] for measured in (training, generation)]
         ratios.append(memory[name] / memory["stock"])
         rows.append([f"`{name}`", *(f"{ratio:.3f}" for ratio in ratios)])
+    return rows
+
+
+def training_commands():
+    """Whole fairseq-train processes: medians of all rounds of two runs, relative to stock fairseq."""
+    runs = [read(f"commands-train-base-cpu-{run}")["commands"]["train"]["systems"] for run in (1, 2)]
+    rows = [["system", "words/s", "relative to stock", "quartiles", "peak memory, relative"]]
+    for name in runs[0]:
+        measured = [systems[name] for systems in runs]
+        ratios = sum((system["ratios"] for system in measured), [])
+        memory = statistics.mean(systems[name]["peak_bytes"] / systems["stock"]["peak_bytes"] for systems in runs)
+        speed = f"{statistics.median(sum((system['rates'] for system in measured), [])):.0f}"
+        if name == "stock":
+            rows.append(["stock fairseq, `adam`", speed, "1", "", "1"])
+            continue
+        first, median, third = statistics.quantiles(ratios, n=4, method="inclusive")
+        numbers = [f"{median:.2f}", f"{first:.2f} to {third:.2f}", f"{memory:.2f}"]
+        rows.append([f"`{name}`", speed, *numbers])
     return rows
 
 
@@ -63,5 +82,5 @@ def others():
     return rows
 
 
-COSTS = {"cost": cost}
+COSTS = {"cost": cost, "training-commands": training_commands}
 TABLES = {"table1-en-de": lambda: table1("en-de"), "table1-en-fr": lambda: table1("en-fr"), "other-encodings": others}
