@@ -8,7 +8,7 @@ import statistics
 import sys
 
 import torch
-from fairseq.sequence_generator import SequenceGenerator
+from fairseq.dataclass.configs import FairseqConfig
 from torch.nn import functional as F
 from tqdm import tqdm
 
@@ -18,6 +18,7 @@ from fairseq_posenc.analysis.timer import in_turns
 from fairseq_posenc.analysis.workload import STOCK
 from fairseq_posenc.encodings import Stack, encoding_class
 from fairseq_posenc.errors import InputError
+from fairseq_posenc.generation.generator import generator_class
 
 
 def check_limits(workload, systems, generates):
@@ -83,9 +84,9 @@ class Generation:
     def __init__(self, workload, system):
         self.workload = workload
         model = workload.model(system)
-        model.make_generation_fast_(beamable_mm_beam_size=None, need_attn=False)
+        model.prepare_for_inference_(FairseqConfig())
         # An untrained model ends anywhere; equal minimum and maximum give every system the same work.
-        self.generator = SequenceGenerator(
+        self.generator = generator_class([model])(
             [model],
             model.decoder.dictionary,
             beam_size=workload.beam,

@@ -53,3 +53,8 @@ class FastGeneratorWithAlignment(SequenceGeneratorWithAlignment, FastGenerator):
     """FastGenerator for ``--print-alignment``."""
 
     needs_attention = True
+
+
+def generator_class(models: Sequence[Any]) -> type[SequenceGenerator]:
+    """The class with which fairseq's tasks generate from these models, where no alignment is asked for."""
+    return FastGenerator if takes(models) else SequenceGenerator

@@ -2,10 +2,13 @@
 
 import pytest
 import torch
+from fairseq.sequence_generator import SequenceGenerator
 
-from fairseq_posenc.analysis.cost import Forward, TrainingStep, check_limits, quartiles
+from fairseq_posenc.analysis.cost import Forward, Generation, TrainingStep, check_limits, quartiles
 from fairseq_posenc.analysis.workload import STOCK, LanguageModels, Translation
 from fairseq_posenc.errors import InputError
+from fairseq_posenc.generation.generator import FastGenerator
+from fairseq_posenc.models.packed import can_pack
 
 SMALL = Translation(size="iwslt_de_en", vocab_size=20, length=5, sentences=2)
 
@@ -35,6 +38,13 @@ def test_training_step_updates_the_model_and_keeps_no_gradients():
     step()
     assert any(not torch.equal(old, new) for old, new in zip(before, step.model.parameters()))
     assert all(parameter.grad is None for parameter in step.model.parameters())
+
+
+def test_generation_is_that_of_fairseq_generate():
+    stock, ours = (Generation(SMALL, system) for system in (STOCK, "rope"))
+    assert (type(stock.generator), type(ours.generator)) == (SequenceGenerator, FastGenerator)
+    (model,) = ours.generator.model.models
+    assert not can_pack() or model.decoder.layers[0].self_attn.packed_projections is not None
 
 
 def test_models_take_the_length_of_the_workload():

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 import torch
+from fairseq.sequence_generator import SequenceGenerator
 
 from fairseq_posenc.analysis.gpu_check import PARTS
 from fairseq_posenc.analysis.gpu_check.cases import batch, build, sizes_of
@@ -18,6 +19,7 @@ from fairseq_posenc.analysis.gpu_check.parity import relative_errors
 from fairseq_posenc.attention import computation
 from fairseq_posenc.cli import main
 from fairseq_posenc.encodings import encoding_class, encoding_names
+from fairseq_posenc.generation.generator import FastGenerator
 
 SCRIPT = Path(__file__).parents[2] / "scripts/gpu_check.sh"
 CPU = sizes_of("cpu")
@@ -113,15 +115,17 @@ def test_a_beam_search_that_differs(tmp_path, monkeypatch):
     beam, best = PARTS["beam"], PARTS["beam"].best
     calls = []
 
-    def broken(model, inputs, device):
-        calls.append(device)
+    def broken(model, inputs, device, generator):
+        calls.append(generator)
         if len(calls) % 2 == 0:
             model.decoder.embed_tokens.weight.data.neg_()
-        return best(model, inputs, device)
+        return best(model, inputs, device, generator)
 
     monkeypatch.setattr(beam, "best", broken)
     status, result = check(tmp_path / "out.json", "--only", "beam", "--encodings", "none")
     assert status == 1 and not any(row["agrees"] for row in result["beam"])
+    # What fairseq-generate uses is compared with fairseq's generator.
+    assert calls == [SequenceGenerator, SequenceGenerator, SequenceGenerator, FastGenerator]
 
 
 def test_an_interruption_loses_nothing(tmp_path, monkeypatch):
