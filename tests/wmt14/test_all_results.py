@@ -99,6 +99,15 @@ def test_swap_of_two_systems(results):
     assert first["parameters"] == second["parameters"]
 
 
+def test_posnet_with_other_kernels_and_in_the_encoder_alone(results):
+    kinds = ["posnet-embed", "posnet-embed-separate", "posnet-embed-encoder"]
+    folder, _ = results("posnet", "--only", ",".join(kinds))
+    systems = json.loads((folder / "posnet.json").read_text())["pairs"]["en-de"]["systems"]
+    assert [system["name"] for system in systems] == kinds
+    shared, separate, encoder = (system["parameters"] for system in systems)
+    assert shared == encoder < separate
+
+
 def test_figure_2_and_table_3_of_two_encodings(results):
     for what, measure in (("figure2", "forward"), ("table3", "peak_memory_bytes")):
         folder, _ = results(what, "--only", "sinusoidal,alibi")
