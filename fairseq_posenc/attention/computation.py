@@ -115,13 +115,15 @@ class AttentionCall:
                 return self._in_blocks(q, k, v, block)
             return self._in_slices(q, k, v, q_idx, block, rebuild=False)
         if self._slices_alike(q_idx, kv_idx):
-            rows = sliced.rows_of(self.sizes.whole // (q.size(1) * k.size(2)))
+            rows = sliced.rows_of(self.sizes.whole // (q.size(1) * count_of(kv_idx)))
             mask = self._score_mask(range(q_idx.stop - rows, q_idx.stop), kv_idx, q.dtype, share=True)
             assert mask is not None  # there is a bias
-            return sliced.sliced_attention(q, k, v, mask)
+            return sliced.sliced_attention(q, *self._select(k, v, kv_idx), mask)
         numbers = self._numbers_per_query(q, q_idx, kv_idx)
         if numbers * length_of(q_idx) > self.sizes.whole and self.attn_mask is None:
             return self._in_slices(q, k, v, q_idx, max(1, self.sizes.slice // numbers))
+        if self._halves(q_idx, kv_idx):
+            return self._in_slices(q, k, v, q_idx, sliced.ROWS, rebuild=False, share=True)
         return self._tile(q, *self._select(k, v, kv_idx), q_idx, kv_idx)
 
     def scores(
@@ -174,6 +176,13 @@ class AttentionCall:
         assert self.encoding is not None
         return self._blocks_alike() and not self.encoding.overrides("decay") and length_of(q_idx) > sliced.ROWS
 
+    def _halves(self, q_idx: range, kv_idx: Columns) -> bool:
+        """Whether products in slices, each with the keys that it sees, leave out about half of them on a CPU."""
+        if self.pattern is None or self.fuses or not isinstance(kv_idx, range):
+            return False
+        on_cpu = self.device.type == "cpu" and is_eager()
+        return on_cpu and same(q_idx, kv_idx) and length_of(q_idx) > sliced.ROWS
+
     def _blocks_alike(self) -> bool:
         """Whether nothing tells one block of queries from another but who sees whom."""
         alike = self.keys.padding is None and self.numbers is None and self.q_positions is None
@@ -208,11 +217,20 @@ class AttentionCall:
         return causal and not self.biased and self.keys.padding is None and same(q_idx, kv_idx)
 
     def _in_slices(
-        self, q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, q_idx: range, size: int, rebuild: bool = True
+        self,
+        q: torch.Tensor,
+        k: torch.Tensor,
+        v: torch.Tensor,
+        q_idx: range,
+        size: int,
+        rebuild: bool = True,
+        share: bool = False,
     ) -> torch.Tensor:
         """``size`` queries at a time, each slice with the keys that it can see.
 
-        ``rebuild``: the backward pass keeps nothing that has a number for each query and key.
+        Args:
+            rebuild: the backward pass keeps nothing that has a number for each query and key.
+            share: layers share what they add to the scores of a slice.
         """
         rebuild = rebuild and torch.is_grad_enabled() and is_eager()
         attend: Callable[..., torch.Tensor] = self._rebuilt_slice if rebuild else self._tile
@@ -222,7 +240,7 @@ class AttentionCall:
             slice_idx = range(q_idx.start + start, min(q_idx.start + start + size, q_idx.stop))
             kv_idx = self._visible_range(slice_idx)
             part = q[:, :, start : start + size], *self._select(k, v, kv_idx)
-            parts.append(attend(*part, slice_idx, kv_idx, share=False))
+            parts.append(attend(*part, slice_idx, kv_idx, share=share))
         return torch.cat(parts[::-1], dim=2)
 
     def _rebuilt_slice(
@@ -332,7 +350,11 @@ class AttentionCall:
 
     def _placed(self, q_idx: range, kv_idx: Columns) -> tuple[Idx, Idx]:
         """What the encoding's hooks are given for these columns."""
-        if self.numbers is None and isinstance(kv_idx, range):
+        encoding = self.encoding
+        # With --full-context-alignment a causal stack sees later keys, which ranges do not tell.
+        ahead = self.pattern is None and encoding is not None and encoding.stack.causal
+        needs_ranges = not ahead or self.plain or encoding is None or encoding.numbers == CONSECUTIVE
+        if self.numbers is None and isinstance(kv_idx, range) and needs_ranges:
             return q_idx, kv_idx
         return self._numbers_of(q_idx), self._numbers_of(kv_idx)
 

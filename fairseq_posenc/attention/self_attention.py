@@ -129,7 +129,10 @@ class SelfAttention(MultiheadAttention):
         if incremental_state is not None:
             pattern = self.stepwise_pattern
             k, v, store = appended(cache, k, v)
-            kept = cache_of(cache, keys, k, v, store, pattern.left_context, pattern.sinks)
+            count = pattern.left_context
+            if count == 0 and pattern.sinks and encoding is not None and encoding.overrides("extend"):
+                count = 1  # what the next key is extended from
+            kept = cache_of(cache, keys, k, v, store, count, pattern.sinks)
             self._set_input_buffer(incremental_state, kept)
             k, v = with_sinks(cache, k, v)
         elif attn_mask is not None and attn_mask.numel() == 0:

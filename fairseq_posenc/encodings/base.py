@@ -68,7 +68,8 @@ class PositionEncoding(nn.Module):
     Hooks take positions, never lengths: step-by-step decoding, left padding, blocks and windows are then no special
     case. ``embed``, ``values`` and ``position_bias`` take the index of each token in its own sentence. The other hooks
     take ``q_idx`` and ``kv_idx``, the column indices of queries and keys in the batch: only their differences matter,
-    and these are the same for every sentence. Both are consecutive, so each is a Python ``range``.
+    and these are the same for every sentence. Both are consecutive, so each is a Python ``range``. In a causal stack,
+    later keys in such a range are hidden: what ``scores`` returns for them does not matter.
 
     Where ``--positions`` or a pattern has it otherwise, both are Positions: numbers (B, T) or (1, T) whose differences
     matter, PADDING at padding. Numbers may be no whole ones, then in fp64, if ``numbers`` is ANY.

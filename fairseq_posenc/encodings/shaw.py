@@ -6,11 +6,15 @@ import torch
 from torch import nn
 
 from fairseq_posenc.encodings.base import WHOLE, PositionEncoding, Stack
+from fairseq_posenc.encodings.diagonals import AddToDiagonals, MixDiagonals
 from fairseq_posenc.encodings.limits import check_table
 from fairseq_posenc.encodings.options import LAYER, SIDE, Sharing
-from fairseq_posenc.encodings.positions import Idx, index_of
+from fairseq_posenc.encodings.positions import Idx, index_of, is_eager
 from fairseq_posenc.encodings.registry import register_encoding
 from fairseq_posenc.errors import InputError
+
+#: So many queries, and so many keys per distance, are long enough for diagonals.
+DIAGONALS = 8
 
 
 @register_encoding("shaw")
@@ -22,7 +26,8 @@ class Shaw(PositionEncoding):
     -clip .. 0. Heads share them; layers do not, unless ``--shaw-layers`` says so.
 
     No vector is ever built for a pair of tokens: q a is computed for the 2 clip + 1 distances and looked up; the
-    weights of each distance are summed before they meet b.
+    weights of each distance are summed before they meet b. A causal stack on a CPU looks nothing up in long texts: keys
+    and values get the vectors of the largest distance, and each nearer distance is a diagonal that gets the difference.
 
     Raises:
         InputError: ``clip`` is below 1, or needs more than the memory.
@@ -53,14 +58,34 @@ class Shaw(PositionEncoding):
         self.vectors = nn.Parameter(nn.init.xavier_uniform_(torch.empty(rows, head_dim)))
 
     def scores(self, q: torch.Tensor, k: torch.Tensor, q_idx: Idx, kv_idx: Idx) -> torch.Tensor:
+        first = self._first_diagonal(q, q_idx, kv_idx)
+        if first is not None:
+            farthest, nearer = self.keys[0], self.keys[1:] - self.keys[0]
+            products = q @ (k + farthest).transpose(-2, -1)
+            return AddToDiagonals.apply(products, q @ nearer.transpose(0, 1), first)
         by_distance = q @ self.keys.transpose(0, 1)
         rows = self._rows(q_idx, kv_idx, q.device).expand(*q.shape[:2], -1, -1)
         return q @ k.transpose(-2, -1) + by_distance.gather(-1, rows)
 
     def mix(self, weights: torch.Tensor, v: torch.Tensor, q_idx: Idx, kv_idx: Idx) -> torch.Tensor:
+        first = self._first_diagonal(v, q_idx, kv_idx)
+        if first is not None:
+            farthest, nearer = self.vectors[0], self.vectors[1:] - self.vectors[0]
+            return MixDiagonals.apply(weights, v + farthest, nearer, first)
         rows = self._rows(q_idx, kv_idx, v.device).expand_as(weights)
         by_distance = weights.new_zeros(*weights.shape[:3], self.vectors.size(0)).scatter_add(-1, rows, weights)
         return weights.to(v.dtype) @ v + by_distance.to(v.dtype) @ self.vectors
+
+    def _first_diagonal(self, x: torch.Tensor, q_idx: Idx, kv_idx: Idx) -> int | None:
+        """That of the largest distance but one, for queries or values ``x``; None where rows are looked up."""
+        if not (isinstance(q_idx, range) and isinstance(kv_idx, range) and self.stack.causal):
+            return None
+        if self.distance is not None or len(q_idx) < DIAGONALS or len(kv_idx) < DIAGONALS * self.clip:
+            return None
+        wide = x.dtype == self.keys.dtype and x.dtype in (torch.float32, torch.float64)
+        if x.device.type != "cpu" or not wide or torch.is_autocast_enabled("cpu") or not is_eager():
+            return None
+        return q_idx.start - kv_idx.start - self.clip + 1
 
     def _rows(self, q_idx: Idx, kv_idx: Idx, device: torch.device) -> torch.Tensor:
         """(B, 1, Tq, Tk) or (1, 1, Tq, Tk): the row of the tables for each query and key; the past comes first."""

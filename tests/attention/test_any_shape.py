@@ -65,3 +65,19 @@ def test_any_shape(name, pattern, text, sizes, data):
     for found in (whole, in_slices, steps):
         torch.testing.assert_close(found[tokens], expected[tokens], atol=1e-6, rtol=0)
         assert found.isfinite().all()
+
+
+@pytest.mark.parametrize(
+    ("name", "pattern", "chunks"),
+    [("adaptive-t5", "blockwise:8", [1, 7, 4, 5]), ("forgetting", "sinks:1,window:1", [2, 1])],
+)
+def test_chunks_with_fewer_visible_keys_than_the_cache_has(monkeypatch, name, pattern, chunks):
+    """The cache holds keys that no query of a later chunk sees; and one key that is needed, though none sees it."""
+    monkeypatch.setattr(patterns, "NARROWEST_BLOCK", 1)
+    monkeypatch.setattr(computation, "CPU", Sizes(whole=1, slice=1, keys=1))
+    monkeypatch.setattr(sliced, "ROWS", 1)
+    module, x = self_attention(name), random_text(sum(chunks), batch=1)
+    module.use_pattern(attention_pattern(pattern))
+    padding = padded(sum(chunks), [sum(chunks)], left=False)
+    steps, _ = in_chunks(module, x, padding, chunks)
+    torch.testing.assert_close(steps, dense(module, x, pattern, padding), atol=1e-6, rtol=0)
