@@ -5,6 +5,7 @@ from functools import partial
 
 from examples.common.tables import read_committed
 from examples.common.variables import read_table
+from examples.wmt14 import bands_text
 from examples.wmt14.settings import HERE
 from fairseq_posenc.tables import shown
 
@@ -80,5 +81,15 @@ def others():
     return rows
 
 
+def positions():
+    """BLEU and brevity ratio in bands of lengths."""
+    return bands_text.cells(read("small/positions-bands-en-de"))
+
+
 COSTS = {"cost": cost, "training-commands": training_commands}
-TABLES = {"table1-en-de": lambda: table1("en-de"), "table1-en-fr": lambda: table1("en-fr"), "other-encodings": others}
+TABLES = {
+    "table1-en-de": lambda: table1("en-de"),
+    "table1-en-fr": lambda: table1("en-fr"),
+    "other-encodings": others,
+    "positions-en-de": positions,
+}
