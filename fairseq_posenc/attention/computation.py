@@ -351,10 +351,10 @@ class AttentionCall:
     def _placed(self, q_idx: range, kv_idx: Columns) -> tuple[Idx, Idx]:
         """What the encoding's hooks are given for these columns."""
         encoding = self.encoding
-        # With --full-context-alignment a causal stack sees later keys, which ranges do not tell.
-        ahead = self.pattern is None and encoding is not None and encoding.stack.causal
-        needs_ranges = not ahead or self.plain or encoding is None or encoding.numbers == CONSECUTIVE
-        if self.numbers is None and isinstance(kv_idx, range) and needs_ranges:
+        # With --full-context-alignment a causal stack sees later keys, of which ranges say that they are hidden.
+        sees_later = self.pattern is None and encoding is not None and encoding.stack.causal
+        as_ranges = not sees_later or self.plain or encoding is None or encoding.numbers == CONSECUTIVE
+        if self.numbers is None and isinstance(kv_idx, range) and as_ranges:
             return q_idx, kv_idx
         return self._numbers_of(q_idx), self._numbers_of(kv_idx)
 
