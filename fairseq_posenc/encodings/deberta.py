@@ -10,6 +10,7 @@ from fairseq_posenc.encodings.base import WHOLE, PositionEncoding, Stack
 from fairseq_posenc.encodings.limits import check_table
 from fairseq_posenc.encodings.options import LAYER
 from fairseq_posenc.encodings.positions import Idx, index_of, is_eager
+from fairseq_posenc.encodings.products import product_by_head
 from fairseq_posenc.encodings.registry import register_encoding
 from fairseq_posenc.errors import InputError
 
@@ -91,6 +92,28 @@ class DeBERTa(PositionEncoding):
 
     def scores(self, q: torch.Tensor, k: torch.Tensor, q_idx: Idx, kv_idx: Idx) -> torch.Tensor:
         distances = index_of(q_idx, q.device).unsqueeze(2) - index_of(kv_idx, q.device).unsqueeze(1)
+        if distances.shape[:2] == (1, 1):
+            to_position, from_position = self._of_one_query(q, k, distances.flatten())
+        else:
+            to_position, from_position = self._of_queries(q, k, q_idx, kv_idx, distances)
+        # q is divided by sqrt(D) already, k is not.
+        from_position = from_position / math.sqrt(self.stack.head_dim)
+        return (q @ k.transpose(-2, -1) + to_position + from_position) / math.sqrt(3)
+
+    def _of_one_query(
+        self, q: torch.Tensor, k: torch.Tensor, distances: torch.Tensor
+    ) -> tuple[torch.Tensor, torch.Tensor]:
+        """Content to position and position to content, (B, H, 1, T), at distances (T,): a step of decoding."""
+        keys, queries = (
+            project(self.table[self._rows(towards)]).unflatten(-1, (self.stack.heads, -1)).transpose(0, 1).to(q.dtype)
+            for project, towards in ((self.project_key, distances), (self.project_query, -distances))
+        )
+        return product_by_head(q, keys.transpose(1, 2)), (k * queries).sum(-1).unsqueeze(2)
+
+    def _of_queries(
+        self, q: torch.Tensor, k: torch.Tensor, q_idx: Idx, kv_idx: Idx, distances: torch.Tensor
+    ) -> tuple[torch.Tensor, torch.Tensor]:
+        """Content to position and position to content, (B, H, Tq, Tk), at distances (B or 1, Tq, Tk)."""
         if isinstance(q_idx, range) and isinstance(kv_idx, range):
             low, high = q_idx.start - (kv_idx.stop - 1), q_idx.stop - 1 - kv_idx.start
         else:
@@ -100,9 +123,7 @@ class DeBERTa(PositionEncoding):
             low, high = 0, max(high, 0)
         to_position = self._products(q, self.project_key, distances, low, high)
         from_position = self._products(k, self.project_query, -distances.transpose(1, 2), -high, -low)
-        # q is divided by sqrt(D) already, k is not.
-        from_position = from_position.transpose(-2, -1) / math.sqrt(self.stack.head_dim)
-        return (q @ k.transpose(-2, -1) + to_position + from_position) / math.sqrt(3)
+        return to_position, from_position.transpose(-2, -1)
 
     def _products(
         self, x: torch.Tensor, project: nn.Linear, distances: torch.Tensor, low: int, high: int

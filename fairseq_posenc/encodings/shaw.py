@@ -26,8 +26,9 @@ class Shaw(PositionEncoding):
     -clip .. 0. Heads share them; layers do not, unless ``--shaw-layers`` says so.
 
     No vector is ever built for a pair of tokens: q a is computed for the 2 clip + 1 distances and looked up; the
-    weights of each distance are summed before they meet b. A causal stack on a CPU looks nothing up in long texts: keys
-    and values get the vectors of the largest distance, and each nearer distance is a diagonal that gets the difference.
+    weights of each distance are summed before they meet b. A step of decoding has one vector per key. A causal stack on
+    a CPU looks nothing up in long texts: keys and values get the vectors of the largest distance, and each nearer
+    distance is a diagonal that gets the difference.
 
     Raises:
         InputError: ``clip`` is below 1, or needs more than the memory.
@@ -63,17 +64,22 @@ class Shaw(PositionEncoding):
             farthest, nearer = self.keys[0], self.keys[1:] - self.keys[0]
             products = q @ (k + farthest).transpose(-2, -1)
             return AddToDiagonals.apply(products, q @ nearer.transpose(0, 1), first)
+        products, rows = q @ k.transpose(-2, -1), self._rows(q_idx, kv_idx, q.device)
+        if is_one_query(rows):
+            return products + q @ self.keys[rows.flatten()].transpose(0, 1)
         by_distance = q @ self.keys.transpose(0, 1)
-        rows = self._rows(q_idx, kv_idx, q.device).expand(*q.shape[:2], -1, -1)
-        return q @ k.transpose(-2, -1) + by_distance.gather(-1, rows)
+        return products + by_distance.gather(-1, rows.expand(*q.shape[:2], -1, -1))
 
     def mix(self, weights: torch.Tensor, v: torch.Tensor, q_idx: Idx, kv_idx: Idx) -> torch.Tensor:
         first = self._first_diagonal(v, q_idx, kv_idx)
         if first is not None:
             farthest, nearer = self.vectors[0], self.vectors[1:] - self.vectors[0]
             return MixDiagonals.apply(weights, v + farthest, nearer, first)
-        rows = self._rows(q_idx, kv_idx, v.device).expand_as(weights)
-        by_distance = weights.new_zeros(*weights.shape[:3], self.vectors.size(0)).scatter_add(-1, rows, weights)
+        rows = self._rows(q_idx, kv_idx, v.device)
+        if is_one_query(rows):
+            return weights.to(v.dtype) @ v + weights.to(v.dtype) @ self.vectors[rows.flatten()]
+        by_distance = weights.new_zeros(*weights.shape[:3], self.vectors.size(0))
+        by_distance = by_distance.scatter_add(-1, rows.expand_as(weights), weights)
         return weights.to(v.dtype) @ v + by_distance.to(v.dtype) @ self.vectors
 
     def _first_diagonal(self, x: torch.Tensor, q_idx: Idx, kv_idx: Idx) -> int | None:
@@ -94,3 +100,8 @@ class Shaw(PositionEncoding):
         if self.distance is not None:
             distances = self.distance(distances)
         return (distances.clamp(-self.clip, self.vectors.size(0) - 1 - self.clip) + self.clip).unsqueeze(1)
+
+
+def is_one_query(rows: torch.Tensor) -> bool:
+    """Whether these rows (B or 1, 1, Tq, Tk) are those of one query, the same in all texts."""
+    return rows.shape[0] == 1 and rows.shape[2] == 1

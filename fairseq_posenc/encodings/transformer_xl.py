@@ -10,6 +10,7 @@ from torch.nn import functional as F
 from fairseq_posenc.encodings.base import PositionEncoding, Stack
 from fairseq_posenc.encodings.options import LAYER
 from fairseq_posenc.encodings.positions import Idx, length_of
+from fairseq_posenc.encodings.products import product_by_head
 from fairseq_posenc.encodings.registry import register_encoding
 from fairseq_posenc.errors import InputError
 
@@ -58,7 +59,7 @@ class TransformerXL(PositionEncoding):
         farthest, nearest = q_idx.stop - 1 - kv_idx.start, q_idx.start - (kv_idx.stop - 1)
         last = max(nearest, 0) if self.stack.causal else nearest
         keys = self._keys_of(torch.arange(farthest, last - 1, -1, device=q.device)).to(q.dtype)
-        by_distance = F.pad((q + position) @ keys, (0, last - nearest))
+        by_distance = F.pad(product_by_head(q + position, keys), (0, last - nearest))
         # The last query reads the first Tk of its numbers, the query before it starts one later. Without the first
         # Tq - 1 numbers of all, rows that are one shorter begin where each query does.
         queries, distances = length_of(q_idx), length_of(kv_idx) + length_of(q_idx) - 1
