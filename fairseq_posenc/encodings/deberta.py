@@ -135,7 +135,7 @@ class DeBERTa(PositionEncoding):
             first, last = self._rows(torch.tensor([low, high])).tolist()
         vectors = project(self.table[first : last + 1]).unflatten(-1, (self.stack.heads, -1)).permute(1, 2, 0)
         wanted = (rows - first)[(distances - low).clamp(0, high - low)]
-        return (x @ vectors.to(x.dtype)).gather(-1, wanted.unsqueeze(1).expand(*x.shape[:2], -1, -1))
+        return product_by_head(x, vectors.to(x.dtype)).gather(-1, wanted.unsqueeze(1).expand(*x.shape[:2], -1, -1))
 
     def _rows(self, distances: torch.Tensor) -> torch.Tensor:
         """The rows d of distances i - j, both int64."""
