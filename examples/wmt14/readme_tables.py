@@ -13,33 +13,26 @@ read = partial(read_committed, HERE / "results")
 
 
 def cost():
-    """Times and memory relative to stock fairseq, all with fairseq's criterion and optimizer."""
+    """Times relative to stock fairseq, all with fairseq's criterion and optimizer."""
     training, generation = (read(f"cost-{measure}-base-cpu")[measure] for measure in ("training", "generation"))
-    processes = read("commands-train-stock-flags-base-cpu")["commands"]["train-stock-flags"]["systems"]
-    rows = [["system", "training step", "generation", "peak memory of training"]]
-    rows.append(["stock fairseq, sinusoidal", "1", "1", "1"])
+    rows = [["system", "training step", "generation"], ["stock fairseq, sinusoidal", "1", "1"]]
     for name in [row["encoding"] for row in read_table(HERE / "rows" / "all.tsv")]:
         ratios = [measured[name]["ratio_to_stock"] for measured in (training, generation)]
-        ratios.append(processes[name]["peak_bytes"] / processes["stock"]["peak_bytes"])
         rows.append([f"`{name}`", *(f"{ratio:.2f}" for ratio in ratios)])
     return rows
 
 
 def training_commands():
-    """Whole fairseq-train processes: medians of all rounds of two runs, relative to stock fairseq."""
-    runs = [read(f"commands-train-base-cpu-{run}")["commands"]["train"]["systems"] for run in (1, 2)]
-    rows = [["system", "words/s", "relative to stock", "quartiles", "peak memory, relative"]]
-    for name in runs[0]:
-        measured = [systems[name] for systems in runs]
-        ratios = sum((system["ratios"] for system in measured), [])
-        memory = statistics.mean(systems[name]["peak_bytes"] / systems["stock"]["peak_bytes"] for systems in runs)
-        speed = f"{statistics.median(sum((system['rates'] for system in measured), [])):.0f}"
-        if name == "stock":
-            rows.append(["stock fairseq, `adam`", speed, "1", "", "1"])
-            continue
-        first, median, third = statistics.quantiles(ratios, n=4, method="inclusive")
-        numbers = [f"{median:.2f}", f"{first:.2f} to {third:.2f}", f"{memory:.2f}"]
-        rows.append([f"`{name}`", speed, *numbers])
+    """Whole fairseq-train processes, relative to stock fairseq."""
+    systems = read("commands-train-base-cpu")["commands"]["train"]["systems"]
+    stock = systems["stock"]
+    rows = [["system", "words/s", "relative to stock", "lowest and highest", "peak memory, relative"]]
+    rows.append(["stock fairseq, `adam`", f"{statistics.median(stock['rates']):.0f}", "1", "", "1"])
+    for name, system in systems.items():
+        if name != "stock":
+            speed, ratios = statistics.median(system["rates"]), system["ratios"]
+            numbers = [f"{statistics.median(ratios):.2f}", f"{min(ratios):.2f} to {max(ratios):.2f}"]
+            rows.append([f"`{name}`", f"{speed:.0f}", *numbers, f"{system['peak_bytes'] / stock['peak_bytes']:.2f}"])
     return rows
 
 
