@@ -104,10 +104,8 @@ class DeBERTa(PositionEncoding):
         self, q: torch.Tensor, k: torch.Tensor, distances: torch.Tensor
     ) -> tuple[torch.Tensor, torch.Tensor]:
         """Content to position and position to content, (B, H, 1, T), at distances (T,): a step of decoding."""
-        keys, queries = (
-            project(self.table[self._rows(towards)]).unflatten(-1, (self.stack.heads, -1)).transpose(0, 1).to(q.dtype)
-            for project, towards in ((self.project_key, distances), (self.project_query, -distances))
-        )
+        keys = self._vectors(self.project_key, self._rows(distances)).to(q.dtype)
+        queries = self._vectors(self.project_query, self._rows(-distances)).to(k.dtype)
         return product_by_head(q, keys.transpose(1, 2)), (k * queries).sum(-1).unsqueeze(2)
 
     def _of_queries(
@@ -133,9 +131,13 @@ class DeBERTa(PositionEncoding):
         first, last = 0, 2 * self.span - 1
         if is_eager():  # a step of decoding needs few rows
             first, last = self._rows(torch.tensor([low, high])).tolist()
-        vectors = project(self.table[first : last + 1]).unflatten(-1, (self.stack.heads, -1)).permute(1, 2, 0)
+        vectors = self._vectors(project, slice(first, last + 1)).transpose(1, 2).to(x.dtype)
         wanted = (rows - first)[(distances - low).clamp(0, high - low)]
-        return product_by_head(x, vectors.to(x.dtype)).gather(-1, wanted.unsqueeze(1).expand(*x.shape[:2], -1, -1))
+        return product_by_head(x, vectors).gather(-1, wanted.unsqueeze(1).expand(*x.shape[:2], -1, -1))
+
+    def _vectors(self, project: nn.Linear, rows: torch.Tensor | slice) -> torch.Tensor:
+        """Projected rows of the table: (H, N, D)."""
+        return project(self.table[rows]).unflatten(-1, (self.stack.heads, -1)).transpose(0, 1)
 
     def _rows(self, distances: torch.Tensor) -> torch.Tensor:
         """The rows d of distances i - j, both int64."""
