@@ -53,7 +53,12 @@ def test_large_tensors_get_memory_that_the_process_has():
 
 @pytest.mark.parametrize(
     "variables",
-    [{"MALLOC_MMAP_THRESHOLD_": "1000000"}, {"GLIBC_TUNABLES": "glibc.malloc.mmap_threshold=1000000"}],
+    [
+        {"MALLOC_MMAP_THRESHOLD_": "1000000"},
+        {"MALLOC_MMAP_MAX_": "1000"},
+        {"MALLOC_TRIM_THRESHOLD_": "1000000"},
+        {"GLIBC_TUNABLES": "glibc.malloc.mmap_threshold=1000000"},
+    ],
     ids=lambda variables: next(iter(variables)),
 )
 def test_settings_of_the_user_hold(variables):
