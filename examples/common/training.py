@@ -13,6 +13,9 @@ from examples.common.step import Step
 from examples.common.variables import count, variable
 from fairseq_posenc.errors import InputError
 
+#: Variables of a process that trains on a CPU: glibc keeps memory for the next update. Otherwise it returns large
+#: tensors to the system, which then gives them out page by page, filled with zeros, at every update.
+KEEP_MEMORY = dict.fromkeys(("MALLOC_MMAP_THRESHOLD_", "MALLOC_TRIM_THRESHOLD_"), str(2**30))
 #: After how many seconds a run that waits for another one looks again.
 WAIT_SECONDS = 5
 

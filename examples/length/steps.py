@@ -7,7 +7,7 @@ from pathlib import Path
 from examples.common.commands import Command, shown
 from examples.common.files import cksum
 from examples.common.step import Step, mark
-from examples.common.training import Processes, Training, one_gpu
+from examples.common.training import KEEP_MEMORY, Processes, Training, one_gpu
 from examples.common.translation import binary_data, python
 from examples.common.variables import need
 from examples.length.settings import ENCODER_DECODER, HERE, lengths_of
@@ -99,7 +99,7 @@ def training(settings, task, form, name, encoding, seed, options=""):
     def fingerprint():
         return f"{shown([*settled, *schedule])}\n{examples(settings.task(task) / 'raw')}"
 
-    environment = one_gpu()
+    environment = {**one_gpu(), **KEEP_MEMORY}
     title = f"{name} {task.name} {form} seed {seed}"
     return Training(title, folder, argv, fingerprint, processes, (binary,), environment, replace=True)
 

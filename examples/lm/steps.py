@@ -5,7 +5,7 @@ import shlex
 from examples.common.commands import Command
 from examples.common.origins import going_on
 from examples.common.step import Step
-from examples.common.training import Processes, Training, one_gpu, settings_of
+from examples.common.training import KEEP_MEMORY, Processes, Training, one_gpu, settings_of
 from examples.common.variables import (
     check_encodings,
     choice,
@@ -104,7 +104,7 @@ def training(settings, name, encoding, paper, size, seed, extra=(), origin=None,
         processes.one(settings.scale)
         batch, schedule = shlex.split(scale.batch), shlex.split(scale.training)
         criterion = "sliced_cross_entropy"  # the same numbers in less time
-        environment = one_gpu()
+        environment = {**one_gpu(), **KEEP_MEMORY}
     schedule += ["--seed", str(seed), *extra]
     before = settings.system(origin.name, paper, size, seed) if origin else None
     schedule, start, inputs = going_on(origin, before, schedule, (binary,))

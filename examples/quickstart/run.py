@@ -18,7 +18,7 @@ from examples.common.engine import perform
 from examples.common.files import ROOT, cksum
 from examples.common.locks import Lock
 from examples.common.step import Step, mark
-from examples.common.training import Processes, Training, settings_of
+from examples.common.training import KEEP_MEMORY, Processes, Training, settings_of
 from examples.common.translation import FAST, MULTI30K, Preparation, Small, generate_command, train_command
 from examples.quickstart import report
 from fairseq_posenc.encodings import encoding_class
@@ -120,7 +120,7 @@ def plan(args, threads):
     preparation = Preparation(pair, raw, prepared, prepared / "binary", args.cores, preset.subwords)
     more = ["--seed", args.seed] if args.corpus == "grammar" else ["--url", args.url]
     steps = [preparation.small_text(args.corpus, args.data, more), *preparation.steps()]
-    environment = {"OMP_NUM_THREADS": str(threads)}
+    environment = {"OMP_NUM_THREADS": str(threads), **KEEP_MEMORY}
     for name in args.encodings:
         steps.append(training(args, name, preparation.binary, environment))
         steps.append(translation(args, name, preparation.binary, environment))

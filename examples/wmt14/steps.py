@@ -4,7 +4,7 @@ from examples.common.commands import Command
 from examples.common.files import cksum
 from examples.common.origins import going_on
 from examples.common.step import Step, mark
-from examples.common.training import Processes, Training, one_gpu, settings_of
+from examples.common.training import KEEP_MEMORY, Processes, Training, one_gpu, settings_of
 from examples.common.translation import (
     FAST,
     STOCK,
@@ -110,7 +110,7 @@ def training(settings, name, encoding, pair, size, seed, extra=(), text="single"
         chosen = settings_of([*model, *schedule], sorted(binary.glob("dict.*.txt")), origin)
         return chosen if text == "single" else f"{chosen}\n{text} text"
 
-    environment = {} if scale == "paper" else one_gpu()
+    environment = {} if scale == "paper" else {**one_gpu(), **KEEP_MEMORY}
     title = f"{name} {pair} {size} seed {seed}"
     return Training(title, folder, argv, fingerprint, processes, inputs, environment, waits=waits)
 

@@ -81,9 +81,10 @@ def trainings(tmp_path, *arguments):
     return {step.title: step for step in steps if isinstance(step, Training)}
 
 
-def test_a_training_keeps_its_core(tmp_path):
+def test_a_training_keeps_its_memory_and_its_core(tmp_path):
     for step in trainings(tmp_path).values():
         assert step.environment["OMP_NUM_THREADS"] == "1"
+        assert int(step.environment["MALLOC_MMAP_THRESHOLD_"]) == int(step.environment["MALLOC_TRIM_THRESHOLD_"]) > 1e8
 
 
 def test_posnet_has_a_kernel_for_every_position_of_the_grammar(tmp_path, grammar_corpus):
