@@ -4,12 +4,11 @@ Writes OUTPUT.json, OUTPUT.tsv, OUTPUT.md and OUTPUT-lengths.tsv. Tasks and syst
 results name them.
 """
 
-import argparse
 import math
-from pathlib import Path
 
 from examples.common.command_line import run_main
 from examples.common.files import write_texts
+from examples.common.joining import check_new, check_same, join_parser, origins
 from examples.common.tables import write_table
 from examples.length import table_text
 from examples.length.accuracy import MEASURES
@@ -20,8 +19,6 @@ from fairseq_posenc.tables import groups
 
 #: What results must have in common.
 SAME = ("table", "scale", "form")
-#: Where a joined result comes from.
-ORIGIN = ("command", "commit", "uncommitted_changes", "date", "versions", "hardware")
 
 
 def mean_of(numbers, seeds):
@@ -61,11 +58,6 @@ def one_curve(curves, seeds):
     }
 
 
-def origins(record):
-    """Where a result comes from: one entry for each result that it was joined of, if it was."""
-    return record.get("joined") or [{key: record.get(key) for key in ORIGIN}]
-
-
 def in_order(records, key):
     """The values of a field of all trained systems, each once, in their order."""
     return list(dict.fromkeys(run[key] for record in records for run in record["trainings"]))
@@ -73,27 +65,17 @@ def in_order(records, key):
 
 def check(paths, records):
     """Raises InputError where results do not fit together."""
-    of_task, of_run = {}, {}
+    check_same(paths, records, SAME)
+    of_task = {}
     for path, record in zip(paths, records):
-        for key in SAME:
-            if record[key] != records[0][key]:
-                raise InputError(
-                    f"{path} has {key} {record[key]!r}, but {paths[0]} has {records[0][key]!r}; join results that agree"
-                )
         for task in record["tasks"]:
             first, known = of_task.setdefault(task["task"], (path, task))
             if known != task:
                 raise InputError(
                     f"{path} and {first} have different examples of {task['task']}; join results that agree"
                 )
-        for run in record["trainings"]:
-            system = (run["name"], run["task"], run["seed"])
-            first = of_run.setdefault(system, path)
-            if first is not path:
-                raise InputError(
-                    f"{path} and {first} both have {run['name']} on {run['task']} with seed {run['seed']}; "
-                    "join results of other systems, tasks or seeds"
-                )
+    runs = [[(run["name"], run["task"], f"seed {run['seed']}") for run in record["trainings"]] for record in records]
+    check_new(paths, runs)
 
 
 def join(paths):
@@ -138,15 +120,8 @@ def join(paths):
     return new_result("length-tasks", fields)
 
 
-def parse(argv):
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("output", type=Path, help="path of the joined table, without extension")
-    parser.add_argument("results", type=Path, nargs="+", help="JSON files of the table")
-    return parser.parse_args(argv)
-
-
 def main(argv=None):
-    args = parse(argv)
+    args = join_parser(__doc__).parse_args(argv)
 
     def joined():
         record = join(args.results)

@@ -103,7 +103,7 @@ def test_a_joined_result_can_be_joined_again(home):
 
 def test_results_that_do_not_fit_together_are_refused(home):
     one, other = make(home, "one", ["copy"], ["rope"], 1, 2), make(home, "other", ["copy"], ["rope", "none"], 2)
-    with pytest.raises(InputError, match=r"both have rope on copy with seed 2; join results of other systems"):
+    with pytest.raises(InputError, match=r"both have rope copy seed 2; join results of other runs"):
         joined(home, one, other)
     record = json.loads(other.read_text())
     for change, message in (
