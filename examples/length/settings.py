@@ -15,6 +15,14 @@ MARGIN = 10
 
 
 @dataclass(frozen=True)
+class Learning:
+    """The greatest learning rate of a training run, and its updates."""
+
+    rate: str
+    updates: int
+
+
+@dataclass(frozen=True)
 class Scale:
     """One scale: its examples, models and training runs.
 
@@ -23,7 +31,9 @@ class Scale:
         longest: the greatest length in testing, except for those.
         train, valid, test: training examples, validation examples, and test examples of each length.
         small: models and batches.
-        updates: length of the training.
+        learning: of tasks whose answers are sequences.
+        one_token: of tasks whose answer is one token. Examples of these have less to learn from, and with the learning
+            rate of the others, even-pairs stays at chance.
         seeds: training runs per system by default; None: as results.tsv says.
         tasks, systems: how many of the tasks and systems of a result are run by default; None: all.
     """
@@ -34,17 +44,23 @@ class Scale:
     valid: int
     test: int
     small: Small
-    updates: int
+    learning: Learning
+    one_token: Learning
     tasks: int | None = None
     systems: int | None = None
     seeds: int | None = None
 
-    def schedule(self):
-        """Options of the length of a training run; its checkpoints are those that a killed run can go back to."""
-        every = max(1, self.updates // 4)
+    def schedule(self, task):
+        """Options of the learning rate and the length of a training run on a task.
+
+        Its checkpoints are those that a killed run can go back to.
+        """
+        learning = self.one_token if task.answer(self.trained) == 1 else self.learning
+        rate, updates = learning.rate, learning.updates
+        every = max(1, updates // 4)
         return shlex.split(
-            f"{self.small.training} --lr-scheduler polynomial_decay --warmup-updates {max(1, self.updates // 10)} "
-            f"--total-num-update {self.updates} --max-update {self.updates} "
+            f"--lr {rate} {self.small.training} --lr-scheduler polynomial_decay "
+            f"--warmup-updates {max(1, updates // 10)} --total-num-update {updates} --max-update {updates} "
             f"--validate-interval-updates {every} --save-interval-updates {every} --keep-interval-updates 2"
         )
 
@@ -53,13 +69,15 @@ TRAINING = "--adam-betas '(0.9, 0.98)' --clip-norm 1.0 --num-workers 0"
 SCALES = {
     "small": Scale(
         *(20, 100, 50_000, 400, 25),
-        small=Small(0, 2, 64, 256, 4, 1024, f"--lr 4e-3 {TRAINING}"),
-        updates=1000,
+        small=Small(0, 2, 64, 256, 4, 1024, TRAINING),
+        learning=Learning("4e-3", 1000),
+        one_token=Learning("1e-3", 2000),
     ),
     "smoke": Scale(
         *(8, 24, 2000, 50, 4),
-        small=Small(0, 1, 32, 64, 2, 1024, f"--lr 5e-3 {TRAINING}"),
-        updates=40,
+        small=Small(0, 1, 32, 64, 2, 1024, TRAINING),
+        learning=Learning("5e-3", 40),
+        one_token=Learning("5e-3", 40),
         tasks=2,
         systems=3,
         seeds=1,

@@ -88,7 +88,7 @@ def training(settings, task, form, name, encoding, seed, options=""):
     longest = lengths_of(task, scale, form).trained_tokens
     options = options.replace("@trained/4", str(longest / 4)).replace("@trained", str(longest))
     settled = [*model(settings, task, form, encoding), *shlex.split(options)]
-    schedule = [*LEARNING, "--max-tokens", str(scale.small.max_tokens), *scale.schedule(), "--seed", str(seed)]
+    schedule = [*LEARNING, "--max-tokens", str(scale.small.max_tokens), *scale.schedule(task), "--seed", str(seed)]
     launcher = processes.launcher()
     need(launcher[0])
     argv = [*launcher, binary, *form_options(form), *USER_DIR, *settled, *schedule, "--no-epoch-checkpoints"]
