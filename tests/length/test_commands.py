@@ -59,8 +59,8 @@ def test_encoder_decoders_are_trained_and_tested_by_stock_commands(tmp_path):
     for args in trainings:
         assert (args.task, args.criterion, args.optimizer) == ("translation", "sliced_cross_entropy", "fused_adam")
         learning = ([1e-3], 2000) if args.data.split("/")[-3] == "missing-duplicate" else ([4e-3], 1000)
-        assert (args.lr, args.max_update) == learning and int(args.total_num_update) == args.max_update
-        assert args.max_update == int(args.total_num_update) == SCALES["small"].updates and args.dropout == 0
+        assert (args.lr, args.max_update) == learning
+        assert args.max_update == int(args.total_num_update) and args.dropout == 0
     # The longest training sequences: the inputs, or the actions of SCAN, and their end.
     longest = {"copy": 21, "missing-duplicate": 21, "scan": 23}
     for args in trainings:
