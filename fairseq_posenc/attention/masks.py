@@ -65,7 +65,10 @@ class _Additive(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, visible: torch.Tensor | None, bias: torch.Tensor | None, dtype: torch.dtype) -> torch.Tensor:
         given = [x for x in (visible, bias) if x is not None]
-        shape, device = torch.broadcast_shapes(*(x.shape for x in given)), given[0].device
+        shape, device = given[0].shape, given[0].device
+        if len(given) == 2:
+            # Not torch.broadcast_shapes, whose first call imports for a third of a second.
+            shape = torch.Size(m if n == 1 else n for m, n in zip(*(x.shape for x in given)))
         # Rows begin where fused kernels of GPUs can read them; otherwise these copy the mask at every call.
         width = -(-shape[-1] // ALIGNMENT) * ALIGNMENT
         added = torch.empty(*shape[:-1], width, dtype=dtype, device=device)[..., : shape[-1]]
