@@ -56,19 +56,22 @@ class Finished:
     def hypotheses(self) -> list[list[dict[str, Any]]]:
         """For each sentence, its hypotheses as fairseq's generator returns them, best first."""
         scores, lengths = self._scores.tolist(), self._lengths.tolist()
+        rows = list(zip(self._tokens.unbind(), self._scores.unbind(), self._token_scores.unbind()))
         found = []
         for sentence, count in enumerate(self.counts):
             first = sentence * (self.beam + 1)
             places = sorted(range(first, first + count), key=lambda place: -scores[place])
-            found.append([self._hypothesis(place, lengths[place]) for place in places])
+            found.append([self._hypothesis(place, lengths[place], *rows[place]) for place in places])
         return found
 
-    def _hypothesis(self, place: int, length: int) -> dict[str, Any]:
+    def _hypothesis(
+        self, place: int, length: int, tokens: torch.Tensor, score: torch.Tensor, token_scores: torch.Tensor
+    ) -> dict[str, Any]:
         attention = torch.empty(0) if self._attention is None else self._attention[place, :, :length]
         return {
-            "tokens": self._tokens[place, :length],
-            "score": self._scores[place],
+            "tokens": tokens[:length],
+            "score": score,
             "attention": attention,
             "alignment": torch.empty(0),
-            "positional_scores": self._token_scores[place, :length],
+            "positional_scores": token_scores[:length],
         }
