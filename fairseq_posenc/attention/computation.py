@@ -144,7 +144,7 @@ class AttentionCall:
             some_q, (some_k, _) = q[:, :, start : start + size], self._select(k, k, kv_idx)
             if self.encoding is not None:
                 some_q, some_k = self.encoding.decay(some_q, some_k, *self._placed(slice_idx, kv_idx))
-            bias = self._bias(slice_idx, kv_idx)
+            bias = self.bias(slice_idx, kv_idx)
             head_dim = q.size(-1) if self.encoding is None else self.encoding.stack.head_dim
             scores = scaled_products(some_q, some_k, head_dim, self._own_scores(slice_idx, kv_idx))
             scores = scores if bias is None else scores + bias
@@ -366,12 +366,12 @@ class AttentionCall:
             return Positions(index.unsqueeze(0), columns.stop)
         return Positions(self.numbers.index[:, index], self.numbers.stop)
 
-    def _bias(self, q_idx: range, kv_idx: Columns) -> torch.Tensor | None:
+    def bias(self, q_idx: range, kv_idx: Columns) -> torch.Tensor | None:
         """What the encoding adds to the scores: (B or 1, H, Tq, Tk), as some fused kernels take no three dimensions."""
         if self.encoding is None:
             return None
         if isinstance(kv_idx, Runs) and self.numbers is None:  # each run is consecutive
-            parts = [bias for part in kv_idx.parts if (bias := self._bias(q_idx, part)) is not None]
+            parts = [bias for part in kv_idx.parts if (bias := self.bias(q_idx, part)) is not None]
             return torch.cat(parts, dim=-1) if parts else None
         bias = self.encoding.bias(*self._placed(q_idx, kv_idx), self.device)
         if bias is not None and bias.dim() == 3:
@@ -402,7 +402,7 @@ class AttentionCall:
         return self.shared.once((self.encoding, self.pattern, q_idx, kv_idx, dtype), build)
 
     def _build_score_mask(self, q_idx: range, kv_idx: Columns, dtype: torch.dtype) -> torch.Tensor | None:
-        bias = self._bias(q_idx, kv_idx)
+        bias = self.bias(q_idx, kv_idx)
         if self.attn_mask is not None:
             bias = self.attn_mask[None, None] if bias is None else bias + self.attn_mask[None, None]
         return additive(self._visible(q_idx, kv_idx), bias, dtype)

@@ -106,6 +106,12 @@ class Store:
         """How many places are free."""
         return self.k.size(2) - self.used
 
+    def make_room(self, count: int) -> None:
+        """See to ``count`` free places."""
+        if self.room < count:
+            store = Store.of(*self.newest(self.used), room=max(ROOM * count, int(SHARE * self.used)))
+            self.k, self.v, self._spare = store.k, store.v, store._spare
+
     def append(self, k: torch.Tensor, v: torch.Tensor) -> None:
         """Write keys and values (B, H, T, D) into the first free places."""
         stop = self.used + k.size(2)

@@ -9,7 +9,18 @@ from fairseq.modules import MultiheadAttention
 from torch.autograd.graph import saved_tensors_hooks
 
 from fairseq_posenc.attention.computation import AttentionCall
-from fairseq_posenc.attention.keys import IncrementalState, Keys, appended, cache_of, read_cache, reorder, with_sinks
+from fairseq_posenc.attention.hypotheses import Ancestors, by_sentence
+from fairseq_posenc.attention.kernels import weighted_attention
+from fairseq_posenc.attention.keys import (
+    Buffer,
+    IncrementalState,
+    Keys,
+    appended,
+    cache_of,
+    read_cache,
+    reorder,
+    with_sinks,
+)
 from fairseq_posenc.attention.masks import additive
 from fairseq_posenc.attention.packed_weights import PackedWeights, is_plain
 from fairseq_posenc.attention.patterns import FULL, Pattern, Window
@@ -104,26 +115,17 @@ class SelfAttention(MultiheadAttention):
         if static_kv or before_softmax:
             raise ValueError("static_kv and before_softmax belong to cross-attention")
         length, batch, _ = query.shape
+        cache = self._get_input_buffer(incremental_state)
+        if cache and self.layers_pass is not None and self.layers_pass.ancestors is not None:
+            return self._attend_to_ancestors(query, cache, self.layers_pass.ancestors), None
         q, k, v = self._project(query)
 
-        cache = self._get_input_buffer(incremental_state)
         keys = read_cache(cache).extended(length, key_padding_mask, batch, query.device)
         q_idx = range(keys.idx.stop - length, keys.idx.stop)
-        encoding, q_positions = self.position_encoding, None
-        numbers = self._numbers()
-        if encoding is not None:
-            placed = q_idx if numbers is None else numbers.columns(q_idx)
-            q, k = encoding.rotate(q, k, placed, placed)
-            if encoding.overrides("extend"):
-                # A window of one token keeps no keys, and needs none.
-                last = cache["prev_key"][:, :, -1:] if cache and cache["prev_key"].size(2) else None
-                q, k = encoding.extend(q, k, query.transpose(0, 1), last)
-            if encoding.overrides("values") or encoding.overrides("position_bias"):
-                positions = (
-                    self.layers_pass.positions if self.layers_pass else keys.positions(query.device).newest(length)
-                )
-                v = encoding.values(v, positions)
-                q_positions = positions.index if encoding.overrides("position_bias") else None
+        encoding, numbers = self.position_encoding, self._numbers()
+        # A window of one token keeps no keys, and needs none.
+        last = cache["prev_key"][:, :, -1:] if cache and cache["prev_key"].size(2) else None
+        q, k, v, q_positions = self._encoded(query, (q, k, v), keys, q_idx, last)
 
         pattern, added_mask = None, None
         if incremental_state is not None:
@@ -139,12 +141,11 @@ class SelfAttention(MultiheadAttention):
             pattern = self.pattern
         if attn_mask is not None and attn_mask.numel() > 0:
             added_mask = additive(~attn_mask, None, torch.float32) if attn_mask.dtype == torch.bool else attn_mask
-        dropout = self.dropout_module.p if self.training or self.dropout_module.apply_during_inference else 0.0
         if self.scale is not None:
             q = self._scaled(q, pattern, keys)
 
         call = AttentionCall(
-            *(encoding, pattern, keys, added_mask, dropout, query.device),
+            *(encoding, pattern, keys, added_mask, self._dropout(), query.device),
             *(self.layers_pass, self.recomputed, numbers, q_positions),
         )
         if self.observer is not None:
@@ -157,9 +158,95 @@ class SelfAttention(MultiheadAttention):
             x = call(q, k, v, q_idx)
         return self.out_proj(x.permute(2, 0, 1, 3).reshape(length, batch, -1)), weights
 
+    def _encoded(
+        self,
+        query: torch.Tensor,
+        projected: Sequence[torch.Tensor],
+        keys: Keys,
+        q_idx: range,
+        last: torch.Tensor | None,
+    ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor | None]:
+        """What the encoding makes of new queries, keys and values (B, H, T, D), before keys are cached.
+
+        Args:
+            query: (T, B, C), what they were projected from.
+            keys: the Keys that end with the new ones.
+            q_idx: their columns.
+            last: (B, H, 1, E), the keys before them; None where there are none.
+
+        Returns:
+            The three, and the positions of the queries in their sentences, where a position_bias needs them.
+        """
+        q, k, v = projected
+        encoding, numbers = self.position_encoding, self._numbers()
+        if encoding is None:
+            return q, k, v, None
+        placed = q_idx if numbers is None else numbers.columns(q_idx)
+        q, k = encoding.rotate(q, k, placed, placed)
+        if encoding.overrides("extend"):
+            q, k = encoding.extend(q, k, query.transpose(0, 1), last)
+        if not (encoding.overrides("values") or encoding.overrides("position_bias")):
+            return q, k, v, None
+        length = length_of(q_idx)
+        positions = self.layers_pass.positions if self.layers_pass else keys.positions(query.device).newest(length)
+        v = encoding.values(v, positions)
+        return q, k, v, positions.index if encoding.overrides("position_bias") else None
+
+    # ---- beam search ---------------------------------------------------------------------------------------------
+    def can_share_keys(self, incremental_state: IncrementalState) -> bool:
+        """Whether this cache can keep the keys of hypotheses where they are, for Ancestors.
+
+        It can where a query needs nothing but a product with each key, and where no key is dropped.
+        """
+        cache, encoding = self._get_input_buffer(incremental_state), self.position_encoding
+        if not cache or cache["store"] is None or cache["store"].used != cache["used"] or self._dropout():
+            return False
+        whole = self.stepwise_pattern == FULL and read_cache(cache).columns == range(cache["used"])
+        plain = encoding is None or encoding.plain_products
+        return whole and plain and cache["prev_key_padding_mask"] is None and self.observer is None
+
+    def _attend_to_ancestors(self, query: torch.Tensor, cache: Buffer, ancestors: Ancestors) -> torch.Tensor:
+        """Attend from the newest token of every hypothesis, ``query`` (1, N, C), to its own keys: (1, N, C)."""
+        rows, store, encoding, batch = query.size(1), cache["store"], self.position_encoding, ancestors.batch
+        keys = Keys(range(ancestors.length))
+        q_idx = range(ancestors.length - 1, ancestors.length)
+        last = None
+        if encoding is not None and encoding.overrides("extend"):
+            last = ancestors.last_of(store.newest(store.used)[0])
+        q, k, v, q_positions = self._encoded(query, self._project(query), keys, q_idx, last)
+        if self.scale is not None:
+            q = self._scaled(q, self.stepwise_pattern, keys)
+        q, k, v = (by_sentence(x, batch) for x in (q, k, v))
+        store.make_room(k.size(2))
+        store.append(k, v)
+        k, v = store.newest(store.used)
+
+        def mask() -> torch.Tensor | None:
+            bias = None
+            if encoding is not None:
+                call = AttentionCall(encoding, None, keys, None, 0.0, q.device, None, positions=q_positions)
+                bias = call.bias(q_idx, keys.idx)
+            return additive(ancestors.visible, None if bias is None else bias[..., ancestors.columns], torch.float32)
+
+        assert self.layers_pass is not None
+        added = self.layers_pass.once(("ancestors", encoding), mask)
+        if encoding is not None and encoding.overrides("decay"):
+            columns = (Positions(x.unsqueeze(0), ancestors.length) for x in (ancestors.columns[-1:], ancestors.columns))
+            q, k = encoding.decay(q, k, *columns)
+        x, _ = weighted_attention(q, k, v, added)
+        return self.out_proj(x.transpose(1, 2).reshape(1, rows, -1))
+
+    def select_sentences(self, incremental_state: IncrementalState, sentences: torch.Tensor) -> None:
+        """Keep the keys of these sentences, for Ancestors."""
+        self._get_input_buffer(incremental_state)["store"].reorder_(sentences)
+
     def keys_seen(self, incremental_state: IncrementalState) -> Keys:
         """The Keys that this cache holds. Their indices end with the last one that it has seen."""
         return read_cache(self._get_input_buffer(incremental_state))
+
+    def rows_kept(self, incremental_state: IncrementalState) -> int:
+        """How many rows this cache holds."""
+        return self._get_input_buffer(incremental_state)["prev_key"].size(0)
 
     def reorder_incremental_state(
         self, incremental_state: IncrementalState, new_order: torch.Tensor, in_place: bool = False
@@ -172,6 +259,10 @@ class SelfAttention(MultiheadAttention):
         if cache:
             self._set_input_buffer(incremental_state, reorder(cache, new_order, in_place))
         return incremental_state
+
+    def _dropout(self) -> float:
+        """That of the attention weights at this call."""
+        return self.dropout_module.p if self.training or self.dropout_module.apply_during_inference else 0.0
 
     def _scaled(self, q: torch.Tensor, pattern: Pattern | None, keys: Keys) -> torch.Tensor:
         """Queries (B, H, T, D), the last of ``keys``, with the factors of ``--attention-scale``."""
@@ -223,10 +314,13 @@ class LayersPass:
     Args:
         positions: Positions of the tokens that are new in it.
         numbers: Positions of all columns, with the numbers that ``--positions`` gives them; None: it gives none.
+        ancestors: what tells the hypotheses of a sentence their own keys; None: every row has its own cache.
     """
 
-    def __init__(self, positions: Positions, numbers: Positions | None = None) -> None:
-        self.positions, self.numbers = positions, numbers
+    def __init__(
+        self, positions: Positions, numbers: Positions | None = None, ancestors: Ancestors | None = None
+    ) -> None:
+        self.positions, self.numbers, self.ancestors = positions, numbers, ancestors
         self._built: dict[Hashable, torch.Tensor | None] = {}
 
     def once(self, key: Hashable, build: Callable[[], torch.Tensor | None]) -> torch.Tensor | None:
@@ -240,13 +334,16 @@ class LayersPass:
 
 @contextmanager
 def one_pass(
-    attentions: Sequence[SelfAttention], positions: Positions, numbers: Positions | None = None
+    attentions: Sequence[SelfAttention],
+    positions: Positions,
+    numbers: Positions | None = None,
+    ancestors: Ancestors | None = None,
 ) -> Iterator[None]:
     """While inside, these SelfAttentions share what is added to their scores, as far as it is the same for them.
 
-    They must be called with the same padding. ``positions``, ``numbers``: see LayersPass.
+    They must be called with the same padding. ``positions``, ``numbers``, ``ancestors``: see LayersPass.
     """
-    layers_pass = LayersPass(positions, numbers)
+    layers_pass = LayersPass(positions, numbers, ancestors)
     # Each one once, in the order of the layers: what they draw must be the same at every run.
     for encoding in dict.fromkeys(attention.position_encoding for attention in attentions):
         if encoding is not None:

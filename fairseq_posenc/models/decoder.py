@@ -8,7 +8,8 @@ from fairseq.data import Dictionary
 from fairseq.models.transformer import TransformerConfig, TransformerDecoderBase
 from torch import nn
 
-from fairseq_posenc.attention.keys import NO_KEYS, IncrementalState
+from fairseq_posenc.attention.hypotheses import Ancestors
+from fairseq_posenc.attention.keys import NO_KEYS, IncrementalState, Keys
 from fairseq_posenc.attention.self_attention import CAUSAL, one_pass
 from fairseq_posenc.encodings.base import AFTER_DROPOUT, BEFORE_DROPOUT, PositionEncoding
 from fairseq_posenc.encodings.numbering import INDEX, Numbering
@@ -26,6 +27,10 @@ from fairseq_posenc.models.stack import (
 
 #: Where a cache keeps what was drawn for its text.
 DRAWN = "drawn_positions"
+#: Where a cache keeps which keys its hypotheses follow.
+HYPOTHESES = "hypotheses"
+#: With more hypotheses per sentence, products with the keys of all of them take longer than a cache that is reordered.
+WIDEST = 16
 
 
 class Decoder(TransformerDecoderBase):
@@ -99,8 +104,10 @@ class Decoder(TransformerDecoderBase):
         if alignment_layer is None:
             alignment_layer = self.num_layers - 1
 
-        attention, states = None, [x]
-        with one_pass(self_attentions(self), positions, numbers):
+        attention, states, ancestors = None, [x], self._ancestors(incremental_state)
+        if ancestors is not None:
+            ancestors.extend()
+        with one_pass(self_attentions(self), positions, numbers, ancestors):
             for index, layer in enumerate(self.layers):
                 aligned = need_attn and index == alignment_layer
                 x, layer_attention, _ = layer(
@@ -131,8 +138,10 @@ class Decoder(TransformerDecoderBase):
 
         Padding that comes last is hidden by causal attention itself.
         """
-        seen = NO_KEYS
-        if incremental_state is not None:
+        seen, ancestors = NO_KEYS, self._ancestors(incremental_state)
+        if ancestors is not None:
+            seen = Keys(range(ancestors.length))
+        elif incremental_state is not None:
             seen = self_attentions(self)[0].keys_seen(incremental_state)
         first, length = seen.idx.stop, tokens.size(1)
         other_numbers, padding = renumbers(self, stepwise=incremental_state is not None), None
@@ -176,11 +185,41 @@ class Decoder(TransformerDecoderBase):
     def reorder_hypotheses(
         self, incremental_state: IncrementalState, rows: torch.Tensor, sentences: torch.Tensor | None
     ) -> None:
-        """Give the cache these rows of the target and these sentences of the source (None: the same), in place."""
+        """Give the cache these rows of the target and these sentences of the source (None: the same), in place.
+
+        ``rows`` are in the order of the sentences, as many of each.
+        """
+        if self.get_incremental_state(incremental_state, HYPOTHESES) is None:
+            ancestors = self._share_keys(incremental_state, rows, sentences)
+            self.set_incremental_state(incremental_state, HYPOTHESES, {"ancestors": ancestors})
+        ancestors = self._ancestors(incremental_state)
+        if ancestors is not None:
+            ancestors.reorder(rows, ancestors.batch if sentences is None else len(sentences))
         for layer in self.layers.children():
-            layer.self_attn.reorder_incremental_state(incremental_state, rows, in_place=True)
+            if ancestors is None:
+                layer.self_attn.reorder_incremental_state(incremental_state, rows, in_place=True)
+            elif sentences is not None:
+                layer.self_attn.select_sentences(incremental_state, sentences)
             if sentences is not None and layer.encoder_attn is not None:
                 layer.encoder_attn.reorder_incremental_state(incremental_state, sentences)
+
+    def _ancestors(self, incremental_state: IncrementalState | None) -> Ancestors | None:
+        """None where every row of the cache has its own keys."""
+        kept = None if incremental_state is None else self.get_incremental_state(incremental_state, HYPOTHESES)
+        return None if kept is None else kept["ancestors"]
+
+    def _share_keys(
+        self, incremental_state: IncrementalState, rows: torch.Tensor, sentences: torch.Tensor | None
+    ) -> Ancestors | None:
+        """Ancestors for a cache that has one row per sentence so far; None where each row is to have its own keys."""
+        attentions = self_attentions(self)
+        if renumbers(self, stepwise=True) or not all(x.can_share_keys(incremental_state) for x in attentions):
+            return None
+        seen, batch = attentions[0].keys_seen(incremental_state), attentions[0].rows_kept(incremental_state)
+        remaining = batch if sentences is None else len(sentences)
+        if not remaining < len(rows) <= WIDEST * remaining:
+            return None
+        return Ancestors(batch, seen.idx.stop, rows.device)
 
     def max_positions(self) -> int:
         """Longest target sentence, in tokens."""

@@ -174,6 +174,8 @@ class Profile:
                 self._watch_layers(model.encoder.layers)
         decoder = model.decoder
         self._time(decoder, CACHE, "reorder_incremental_state", "reorder_incremental_state_scripting")
+        if hasattr(decoder, "reorder_hypotheses"):
+            self._time(decoder, CACHE, "reorder_hypotheses")
         self._time(decoder, OUTPUT, "output_layer")
         self._time(decoder, REST, "extract_features")
         features = decoder.extract_features
