@@ -154,6 +154,15 @@ def rope_evaluated():
     return rows
 
 
+def dropped():
+    """Perplexity by length after RoPE has been dropped."""
+    record = read("small/drop")
+    ours = record["texts"]["test"]["rows"]
+    lengths = sorted(map(int, ours[0]["values"]))
+    rows = [["system", *(times(length, record["training_length"]) for length in lengths)]]
+    return rows + [[row["row"], *(f"{row['values'][str(x)]['value']:.1f}" for x in lengths)] for row in ours]
+
+
 TABLES = {
     "patterns": patterns,
     "every-encoding": every_encoding,
@@ -162,5 +171,6 @@ TABLES = {
     "windows": windows,
     "resolution": resolution,
     "rope-evaluated": rope_evaluated,
+    "drop": dropped,
     "lex-table2": lex_table2,
 }
