@@ -115,10 +115,9 @@ class AttentionCall:
                 return self._in_blocks(q, k, v, block)
             return self._in_slices(q, k, v, q_idx, block, rebuild=False)
         if self._slices_alike(q_idx, kv_idx):
-            rows = sliced.rows_of(self.sizes.whole // (q.size(1) * count_of(kv_idx)))
-            mask = self._score_mask(range(q_idx.stop - rows, q_idx.stop), kv_idx, q.dtype, share=True)
-            assert mask is not None  # there is a bias
-            return sliced.sliced_attention(q, *self._select(k, v, kv_idx), mask)
+            bias = self.bias(range(q_idx.stop - 1, q_idx.stop), kv_idx)
+            assert bias is not None
+            return sliced.attention_by_distance(q, *self._select(k, v, kv_idx), bias)
         numbers = self._numbers_per_query(q, q_idx, kv_idx)
         if numbers * length_of(q_idx) > self.sizes.whole and self.attn_mask is None:
             return self._in_slices(q, k, v, q_idx, max(1, self.sizes.slice // numbers))
@@ -317,7 +316,7 @@ class AttentionCall:
             return fused_attention(q, k, v, mask, dropout=self.dropout)
         with rebuilt_for_backward(mask, partial(self._score_mask, q_idx, kv_idx, q.dtype, share)):
             if lacks_gradient:
-                return sliced.sliced_attention(q, k, v, mask)
+                return sliced.attention_with_mask(q, k, v, mask)
             return fused_attention(q, k, v, mask, dropout=self.dropout)
 
     def _with_weights(

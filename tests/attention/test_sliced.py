@@ -1,4 +1,4 @@
-"""Attention in slices that read one mask, against the weights of all queries and keys at once."""
+"""Attention in slices, against the weights of all queries and keys at once."""
 
 import pytest
 import torch
@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from fairseq_posenc.attention import sliced
 from fairseq_posenc.attention.kernels import weighted_attention
-from fairseq_posenc.attention.sliced import rows_of, sliced_attention
+from fairseq_posenc.attention.sliced import attention_by_distance, attention_with_mask
 from tests.support.fuzzing import examples
 
 
@@ -26,22 +26,26 @@ def whole_mask(diagonals, queries, keys):
     rows=st.integers(1, 20),
     at_once=st.integers(1, 9),
     more=st.integers(0, 2),
+    one_head=st.booleans(),
     learned=st.booleans(),
     seed=st.integers(0, 99),
 )
-@example(batch=1, heads=2, queries=11, earlier=2, rows=8, at_once=3, more=0, learned=False, seed=0)
-@example(batch=1, heads=2, queries=11, earlier=2, rows=8, at_once=3, more=0, learned=True, seed=0)
-def test_any_shape(batch, heads, queries, earlier, rows, at_once, more, learned, seed):
+@example(batch=1, heads=2, queries=11, earlier=2, rows=8, at_once=3, more=0, one_head=False, learned=False, seed=0)
+@example(batch=1, heads=2, queries=11, earlier=2, rows=8, at_once=3, more=0, one_head=False, learned=True, seed=0)
+@example(batch=2, heads=3, queries=11, earlier=2, rows=4, at_once=9, more=0, one_head=True, learned=True, seed=0)
+def test_by_distance(batch, heads, queries, earlier, rows, at_once, more, one_head, learned, seed):
     """The results, and the gradients of queries, keys, values and of what is added to the scores."""
     draw = torch.Generator().manual_seed(seed)
-    keys, rows = queries + earlier, min(rows, queries)
+    keys = queries + earlier
     sizes = (queries, 4 + more), (keys, 4 + more), (keys, 4)
     qkv = [torch.randn(batch, heads, *size, generator=draw, dtype=torch.float64, requires_grad=True) for size in sizes]
-    diagonals = torch.randn(heads, keys, generator=draw, dtype=torch.float64, requires_grad=learned)
+    own = 1 if one_head else heads
+    diagonals = torch.randn(own, keys, generator=draw, dtype=torch.float64, requires_grad=learned)
     asked = [*qkv, diagonals] if learned else qkv
     with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sliced, "ROWS", rows)
         patch.setattr(sliced, "AT_ONCE", at_once)
-        found = sliced_attention(*qkv, whole_mask(diagonals, rows, keys))
+        found = attention_by_distance(*qkv, diagonals.flip(1)[None, :, None])
         found_grads = torch.autograd.grad(found.sin().sum(), asked)
     expected, _ = weighted_attention(*qkv, whole_mask(diagonals, queries, keys))
     torch.testing.assert_close(found, expected)
@@ -51,7 +55,7 @@ def test_any_shape(batch, heads, queries, earlier, rows, at_once, more, learned,
 
 @pytest.mark.parametrize("learned", [False, True])
 @pytest.mark.parametrize("batch", [1, 2])
-def test_a_mask_for_all_queries(batch, learned):
+def test_with_a_mask(batch, learned):
     """It may hide any keys, and may be another one for each sentence."""
     draw = torch.Generator().manual_seed(1)
     q, k, v = (torch.randn(2, 3, 70, 8, generator=draw, dtype=torch.float64, requires_grad=True) for _ in range(3))
@@ -60,12 +64,7 @@ def test_a_mask_for_all_queries(batch, learned):
     asked = [q, k, v, mask.requires_grad_()] if learned else [q, k, v]
     expected, _ = weighted_attention(q, k, v, mask)
     expected_grads = torch.autograd.grad(expected.sin().sum(), asked)
-    found = sliced_attention(q, k, v, mask)
+    found = attention_with_mask(q, k, v, mask)
     torch.testing.assert_close(found, expected)
     for gradient, other in zip(torch.autograd.grad(found.sin().sum(), asked), expected_grads):
         torch.testing.assert_close(gradient, other)
-
-
-@pytest.mark.parametrize("room, rows", [(1000, 256), (256, 256), (255, 128), (64, 64), (1, 64)])
-def test_rows(room, rows):
-    assert rows_of(room) == rows
