@@ -1,4 +1,4 @@
-"""Join tables of perplexities with one seed each, of other systems or seeds, such as those of several machines.
+"""Join tables of perplexities, of other systems or seeds, such as those of several machines.
 
 Writes OUTPUT.json, OUTPUT.tsv and OUTPUT.md with means, deviations and paired t-tests over the seeds. Rows stand in the
 order in which the tables name them.
@@ -19,34 +19,48 @@ SAME_TEXT = ("text", "precision", "protocol", "baseline", "tokens")
 
 
 def cells_of(record, text):
-    """The perplexities of a table with one seed, as the cells that a summary is made of."""
-    (seed,) = record["seeds"]
+    """The perplexities of a table, as the cells that a summary is made of."""
     return [
         {
             "name": row["system"],
             "pattern": row["pattern"],
             "length": int(length),
-            "pair": seed,
-            "perplexity": number["value"],
+            "pair": int(seed),
+            "perplexity": perplexity,
         }
         for row in record["texts"][text]["rows"]
         for length, number in row["values"].items()
+        for seed, perplexity in by_seed(record, row["system"], number).items()
     ]
+
+
+def by_seed(record, system, number):
+    """{seed: perplexity}, of one training or several."""
+    (first, *others) = (run["seed"] for run in record["trainings"][system])
+    return number["by_seed"] if others else {first: number["value"]}
 
 
 def check(paths, records):
     """Raises InputError where tables do not fit together."""
     check_same(paths, records, SAME)
     for path, record in zip(paths, records):
-        if record["measure"] != "perplexity" or len(record["seeds"]) != 1:
-            raise InputError(
-                f"{path} is a table of {record['measure']} with {len(record['seeds'])} seeds; join tables of "
-                "perplexity with one seed each"
-            )
+        if record["measure"] != "perplexity":
+            raise InputError(f"{path} is a table of {record['measure']}; join tables of perplexity")
+        if lacks_seeds(record):
+            raise InputError(f"{path} has the means of several seeds alone; make it again, or join its parts")
         if record["texts"].keys() != records[0]["texts"].keys():
             raise InputError(f"{path} and {paths[0]} have different texts; join tables of the same texts")
-    runs = [[(system, f"seed {record['seeds'][0]}") for system in record["trainings"]] for record in records]
+    runs = [
+        [(system, f"seed {run['seed']}") for system, trained in record["trainings"].items() for run in trained]
+        for record in records
+    ]
     check_new(paths, runs)
+
+
+def lacks_seeds(record):
+    """Whether means are all that a table has, as those of earlier versions."""
+    numbers = (number for text in record["texts"].values() for row in text["rows"] for number in row["values"].values())
+    return any(number["seeds"] > 1 and "by_seed" not in number for number in numbers)
 
 
 def joined_text(paths, records, text):
@@ -54,8 +68,8 @@ def joined_text(paths, records, text):
     of_text = [record["texts"][text] for record in records]
     check_same(paths, of_text, SAME_TEXT)
     baseline = of_text[0]["baseline"]
-    found = summary([cell for record in records for cell in cells_of(record, text)], baseline)
-    measured = numbers({"kind": "extrapolation", "summary": found})
+    cells = [cell for record in records for cell in cells_of(record, text)]
+    measured = numbers({"kind": "extrapolation", "summary": summary(cells, baseline), "cells": cells})
     rows = {(row["row"], row["system"], row["pattern"]): row for part in of_text for row in part["rows"]}
     return {
         **{key: of_text[0][key] for key in SAME_TEXT},
@@ -67,7 +81,7 @@ def join(paths):
     """The joined record.
 
     Args:
-        paths: of tables of perplexities with one seed each.
+        paths: of tables of perplexities.
 
     Raises:
         InputError: a file is no such table, they differ in text, settings or baseline, or two of them have the same

@@ -4,6 +4,8 @@ Reads the results of ``fairseq-posenc`` extrapolate, resolution or receptive-fie
 training runs. Writes OUTPUT.json, OUTPUT.md and OUTPUT.tsv, with the paper's numbers in tables of their own.
 """
 
+from collections import defaultdict
+
 from examples.common.command_line import positive, run_main
 from examples.common.tables import table_parser, trained, write_table
 from examples.lm import length_table_text
@@ -17,8 +19,15 @@ MEASURES = {"extrapolation": "perplexity", "resolution": "resolution", "receptiv
 def numbers(record):
     """[{"name", "pattern", "length", "value", ..}]: means over seeds, with other fields of the table."""
     if record["kind"] == "extrapolation":
-        kept = ("name", "pattern", "length", "seeds", "deviation", "p", "mark")
-        return [{**{key: row[key] for key in kept}, "value": row["perplexity"]} for row in record["summary"]]
+        kept, runs = ("name", "pattern", "length", "seeds", "deviation", "p", "mark"), defaultdict(dict)
+        for cell in record["cells"]:
+            runs[cell["name"], cell["pattern"], cell["length"]][str(cell["pair"])] = cell["perplexity"]
+        found = []
+        for row in record["summary"]:
+            by_seed = runs[row["name"], row["pattern"], row["length"]]
+            several = {"by_seed": by_seed} if len(by_seed) > 1 else {}  # which tables are joined by
+            found.append({**{key: row[key] for key in kept}, "value": row["perplexity"], **several})
+        return found
     measure, found = MEASURES[record["kind"]], []
     for (name, pattern, length), cells in groups(record["cells"], "name", "pattern", "length").items():
         mean, deviation = mean_and_deviation([cell[measure] for cell in cells])

@@ -1,4 +1,4 @@
-"""Joining tables of one seed each: numbers and tests as if all seeds had run together."""
+"""Joining tables: numbers and tests as if all seeds had run together."""
 
 import json
 
@@ -67,8 +67,9 @@ ALL = ("sinusoidal", "rope", "alibi")
     [
         [((seed,), ALL) for seed in SEEDS],
         [((1,), ALL[:2]), ((1,), ALL[2:]), ((2,), ALL), ((3,), ALL[2:]), ((3,), ALL[:2])],
+        [((1, 2), ALL), ((3,), ALL)],
     ],
-    ids=["seeds", "seeds and systems"],
+    ids=["seeds", "seeds and systems", "several seeds and one"],
 )
 def test_joined_tables_are_those_of_one_run(tmp_path, parts):
     whole = json.loads(make(tmp_path / "whole", SEEDS, ALL).read_text())
@@ -96,6 +97,15 @@ def test_joined_tables_are_those_of_one_run(tmp_path, parts):
     assert (tmp_path / "joined.tsv").read_text().startswith("kind\t")
 
 
+def test_joined_tables_can_be_joined(tmp_path):
+    paths = [make(tmp_path / str(seed), (seed,), ALL) for seed in SEEDS]
+    at_once = joined(tmp_path, *paths)
+    join.main([str(tmp_path / "two"), *map(str, paths[:2])])
+    found = joined(tmp_path, tmp_path / "two.json", paths[2])
+    assert found["texts"] == at_once["texts"] and found["trainings"] == at_once["trainings"]
+    assert len(found["joined"]) == 3
+
+
 def test_systems_with_fewer_seeds_keep_their_number_and_have_no_test(tmp_path):
     found = joined(tmp_path, make(tmp_path / "1", (1,), ALL), make(tmp_path / "2", (2,), ALL[:2]))
     values = {row["row"]: row["values"]["256"] for row in found["texts"]["test"]["rows"]}
@@ -107,13 +117,17 @@ def test_tables_that_do_not_fit_together_are_refused(tmp_path):
     one = make(tmp_path / "1", (1,), ALL)
     for name, message, other in (
         ("same", "both have sinusoidal seed 1; join results of other runs", ((1,), ALL)),
-        ("two", "with 2 seeds; join tables of perplexity with one seed each", ((2, 3), ALL)),
         ("base", "has baseline 'rope', but .* has 'sinusoidal'; join results that agree", ((2,), ALL, "rope")),
         ("how", "has protocol {'name': 'last-token'}", ((2,), ALL, "sinusoidal", "last-token")),
     ):
         with pytest.raises(InputError, match=message):
             joined(tmp_path, one, make(tmp_path / name, *other))
     record = json.loads(one.read_text())
+    means = json.loads(make(tmp_path / "means", (2, 3), ALL).read_text())
+    del means["texts"]["test"]["rows"][0]["values"]["128"]["by_seed"]
+    write(tmp_path / "means.json", means)
+    with pytest.raises(InputError, match="has the means of several seeds alone; make it again, or join its parts"):
+        joined(tmp_path, one, tmp_path / "means.json")
     for change, message in (({"corpus": "stdlib"}, "has corpus 'stdlib'"), ({"texts": {}}, "have different texts")):
         write(tmp_path / "changed.json", {**record, **change, "seeds": [2]})
         with pytest.raises(InputError, match=message):

@@ -33,6 +33,7 @@ def home(tmp_path):
     home = tmp_path / "small" / "stdlib"
     keys = ("name", "pattern", "length", "perplexity", "deviation", "mark")
     rows = [{**dict(zip(keys, row)), "seeds": 2, "p": 0.5} for row in SUMMARY]
+    cells = [{**dict(zip(keys[:4], row)), "pair": seed, "tokens": 9} for row in SUMMARY for seed in (1, 2)]
     write(
         home / "results" / "cells.json",
         {
@@ -42,7 +43,7 @@ def home(tmp_path):
             "precision": "fp32",
             "baseline": "sandwich",
             "summary": rows,
-            "cells": [{"tokens": 9}],
+            "cells": cells,
         },
     )
     for system in ("sandwich", "alibi"):
@@ -89,6 +90,7 @@ def test_a_table_from_files(home, capsys):
         "ALiBi, window:64": ["256"],
     }
     assert values["ALiBi, window:64"]["256"]["value"] == 6.0
+    assert values["ALiBi, window:64"]["256"]["by_seed"] == {"1": 6.0, "2": 6.0}
     assert record["command"] == "the command" and record["scale"] == "small" and record["corpus"] == "stdlib"
     assert record["trainings"]["alibi"][1]["command"] == "fairseq-train $WORK/small/stdlib/binary --seed 2"
     printed = capsys.readouterr().out
