@@ -35,7 +35,7 @@ def cells_of(record, text):
 
 
 def by_seed(record, system, number):
-    """{seed: perplexity}, of one training or several."""
+    """{seed: perplexity} of a system; one seed has no other number than the mean."""
     (first, *others) = (run["seed"] for run in record["trainings"][system])
     return number["by_seed"] if others else {first: number["value"]}
 
