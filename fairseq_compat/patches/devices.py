@@ -1,6 +1,7 @@
 """Training in half precision, and with several processes, above all on machines without a GPU (or with --cpu)."""
 
 import functools
+import gc
 import importlib.util
 import sys
 
@@ -165,20 +166,24 @@ def spawn_on_cpu(module):
 @patch(
     "process_group_at_exit",
     "fairseq.distributed.utils",
-    fault="several processes: at the end of a good run, now and then: terminate called without an active exception",
-    since="fairseq itself, which leaves the threads of its process group running",
+    fault="several processes: at the end of a good run, now and then: terminate called without an active exception, "
+    "or no end at all",
+    since="fairseq itself, which leaves the threads of its process groups running",
 )
 def process_group_at_exit(module):
-    """Destroy the process group after a successful run; after a failure other processes may still use it."""
+    """Destroy the process groups after a successful run; after a failure other processes may still use them."""
     stock = module.distributed_main
 
     @functools.wraps(stock)
     def distributed_main(*args, **options):
         result = stock(*args, **options)
         if module.dist.is_initialized():
-            # fairseq stores a group on this function; the threads of a group live as long as a reference to it.
-            vars(module.get_global_group).pop("_global_group", None)
+            # A group's threads end with the last reference to it. Where DistributedDataParallel, a cycle, has the last
+            # one, it waits for them without letting go of Python's lock, which they may need (PyTorch's issue 56297).
+            groups = [module.dist.group.WORLD, vars(module.get_global_group).pop("_global_group", None)]
             module.dist.destroy_process_group()
+            gc.collect()
+            del groups
         return result
 
     module.distributed_main = distributed_main

@@ -206,15 +206,25 @@ def end_while_batches_are_made(**variables):
 def end_a_distributed_run(tmp_path, **variables):
     code = (
         "import sys, torch\n"
+        "from pathlib import Path\n"
         "from fairseq.dataclass.configs import FairseqConfig\n"
-        "from fairseq.distributed.utils import distributed_main\n"
+        "from fairseq.distributed.utils import distributed_main, get_global_group\n"
         "config = FairseqConfig()\n"
         "config.common.cpu, config.common.tpu = True, False\n"
         "training = config.distributed_training\n"
         "training.distributed_init_method = f'file://{sys.argv[1]}/store'\n"
         "training.distributed_world_size, training.distributed_rank, training.distributed_backend = 1, 0, 'gloo'\n"
-        "distributed_main(0, lambda config: None, config, {})\n"
-        "assert not torch.distributed.is_initialized(), 'its threads still run'"
+        "from torch.nn.parallel import DistributedDataParallel\n"
+        "threads = lambda: len(list(Path('/proc/self/task').iterdir()))\n"
+        "def train(config):\n"
+        "    global before\n"
+        "    before = threads()\n"
+        "    model = DistributedDataParallel(torch.nn.Linear(2, 2), process_group=get_global_group())\n"
+        "    model.trainer = [model]\n"
+        "    model(torch.ones(1, 2)).sum().backward()\n"
+        "    assert threads() > before\n"
+        "distributed_main(0, train, config, {})\n"
+        "assert threads() <= before and not torch.distributed.is_initialized(), 'its threads still run'"
     )
     return python(code, tmp_path, **variables)
 
