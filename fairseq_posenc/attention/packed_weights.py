@@ -7,11 +7,12 @@ import torch
 from torch import nn
 
 from fairseq_posenc.encodings.positions import is_eager
+from fairseq_posenc.linear import is_linear
 
 
 def is_plain(layer: nn.Module) -> bool:
     """Whether a call of this layer is nothing but the product with its weights."""
-    return type(layer) is nn.Linear and not (layer._forward_hooks or layer._forward_pre_hooks)
+    return is_linear(layer) and not (layer._forward_hooks or layer._forward_pre_hooks)
 
 
 class PackedWeights:

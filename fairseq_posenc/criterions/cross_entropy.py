@@ -16,6 +16,7 @@ from torch import nn
 
 from fairseq_posenc.criterions.sliced_loss import Losses, sliced_cross_entropy
 from fairseq_posenc.errors import InputError
+from fairseq_posenc.linear import is_linear
 
 
 def output_layer(model: nn.Module, criterion: str) -> tuple[nn.Module, torch.Tensor]:
@@ -32,7 +33,7 @@ def output_layer(model: nn.Module, criterion: str) -> tuple[nn.Module, torch.Ten
     if getattr(decoder, "adaptive_softmax", None) is not None:
         raise InputError(f"--criterion {criterion} is not for an adaptive softmax; give --criterion adaptive_loss")
     layer = getattr(decoder, "output_projection", None)
-    if type(layer) is not nn.Linear or layer.bias is not None:
+    if not is_linear(layer) or layer.bias is not None:
         raise InputError(
             f"--criterion {criterion} needs a decoder whose output layer is one matrix; give --criterion {plain}"
         )

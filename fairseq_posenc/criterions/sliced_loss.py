@@ -8,6 +8,8 @@ from typing import Any, NamedTuple, Optional
 
 import torch
 
+from fairseq_posenc.linear import add_product_, is_faster, product
+
 #: Logits per slice. Products with few tokens are slow, and a GPU is idle between them.
 CPU_SLICE = 2**24
 GPU_SLICE = 2**27
@@ -60,17 +62,18 @@ class _SlicedCrossEntropy(torch.autograd.Function):
         dtype = torch.get_autocast_dtype(device.type) if autocast else features.dtype
         with torch.autocast(device.type, enabled=False):
             x, w = features.to(dtype), weight.to(dtype)
+            faster = is_faster(x, w)
             size = max(1, (CPU_SLICE if device.type == "cpu" else GPU_SLICE) // vocab_size)
             part = epsilon / (vocab_size - 1)
             counts = target.ne(padding_idx)
             # The sum of all logits of a token is a product with the sum of all rows.
             row_sum = w.sum(dim=0, dtype=torch.float32) if epsilon else None
-            gradients = _Gradients(x, w, ctx.needs_input_grad[:2])
+            gradients = _Gradients(x, w, ctx.needs_input_grad[:2], faster)
             losses = torch.zeros(3, dtype=torch.float64 if device.type == "cpu" else torch.float32, device=device)
             for start in range(0, x.size(0), size):
                 rows = slice(start, start + size)
                 own, keep, wanted = x[rows], counts[rows], target[rows].unsqueeze(1)
-                logits = (own @ w.t()).float()
+                logits = product(own, w) if faster else (own @ w.t()).float()
                 highest = logits.amax(dim=1, keepdim=True)
                 wanted_logit = logits.gather(1, wanted)
                 if count_correct:
@@ -108,8 +111,8 @@ class _SlicedCrossEntropy(torch.autograd.Function):
 class _Gradients:
     """The gradients of features and weight, slice by slice, ``scale`` times too large."""
 
-    def __init__(self, x: torch.Tensor, w: torch.Tensor, needed: tuple[bool, ...]) -> None:
-        self.x, self.w = x, w
+    def __init__(self, x: torch.Tensor, w: torch.Tensor, needed: tuple[bool, ...], faster: bool) -> None:
+        self.x, self.w, self.faster = x, w, faster
         self.scale = FP16_SCALE if x.dtype == torch.float16 else 1.0
         self.of_features = torch.empty_like(x) if needed[0] else None
         self.of_weight = torch.zeros_like(w, dtype=torch.float32) if needed[1] else None
@@ -133,10 +136,13 @@ class _Gradients:
             scaled = scaled.mul_(factor).to(self.x.dtype)
             factor = keep.unsqueeze(1).to(self.x.dtype)
         if self.of_features is not None:
-            self.of_features[rows] = (scaled @ self.w).mul_(factor)
+            mixed = product(scaled, self.w.t()) if self.faster else scaled @ self.w
+            self.of_features[rows] = mixed.mul_(factor)
         if self.of_weight is not None:
             own = self.x[rows] * factor
-            if self.x.dtype == torch.float32:
+            if self.faster:
+                add_product_(self.of_weight, scaled, own)
+            elif self.x.dtype == torch.float32:
                 self.of_weight.addmm_(scaled.t(), own)
             else:
                 self.of_weight += scaled.t() @ own

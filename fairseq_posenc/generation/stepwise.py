@@ -5,10 +5,10 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import torch
-from torch import nn
 
 from fairseq_posenc.attention.keys import IncrementalState
 from fairseq_posenc.generation.candidates import log_softmax_
+from fairseq_posenc.linear import is_linear
 
 
 class Read(NamedTuple):
@@ -92,7 +92,7 @@ class Stepwise:
     def _output_layer(self, index: int, features: torch.Tensor) -> torch.Tensor:
         decoder = self.models[index].decoder
         layer = decoder.output_projection
-        plain = type(layer) is nn.Linear and layer.bias is None and not torch.is_autocast_enabled("cpu")
+        plain = is_linear(layer) and layer.bias is None and not torch.is_autocast_enabled("cpu")
         if features.device.type != "cpu" or not plain:
             return decoder.output_layer(features)
         # PyTorch's product for CPUs is faster this way round, and new memory of this size would be filled with zeros

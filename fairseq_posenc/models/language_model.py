@@ -21,6 +21,7 @@ from torch import nn
 
 from fairseq_posenc.attention.patterns import FULL, Pattern, attention_pattern
 from fairseq_posenc.encodings import encoding_class
+from fairseq_posenc.linear import use_faster_products
 from fairseq_posenc.models.architectures import register_architectures
 from fairseq_posenc.models.checks import (
     check_adaptive,
@@ -119,7 +120,9 @@ class PositionEncodingLanguageModel(TransformerLanguageModel):
         use_distance(decoder, distance)
         if decoder.embed_positions.max_positions is None:
             decoder.max_target_positions = max(args.max_target_positions, sample_length(task))
-        return cls(decoder)
+        model = cls(decoder)
+        use_faster_products(model)
+        return model
 
     def prepare_for_inference_(self, cfg: Any) -> None:
         super().prepare_for_inference_(cfg)

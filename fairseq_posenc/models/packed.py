@@ -5,6 +5,7 @@ from torch import nn
 
 from fairseq_posenc.attention.packed_weights import PackedWeights
 from fairseq_posenc.attention.self_attention import PROJECTIONS, SelfAttention
+from fairseq_posenc.linear import is_linear
 
 #: Layers with fewer weights gain less than a call of oneDNN costs.
 LEAST = 2**18
@@ -43,7 +44,7 @@ def pack_linear_layers(model: nn.Module, least: int = LEAST) -> None:
     if not can_pack():
         return
     for module in list(model.modules()):
-        layers = {name: x for name, x in module.named_children() if type(x) is nn.Linear and x.weight.numel() >= least}
+        layers = {name: x for name, x in module.named_children() if is_linear(x) and x.weight.numel() >= least}
         if isinstance(module, SelfAttention) and all(name in layers for name in PROJECTIONS):
             module.packed_projections = PackedWeights()
             layers = {name: layer for name, layer in layers.items() if name not in PROJECTIONS}

@@ -19,6 +19,7 @@ from torch import nn
 from fairseq_posenc.encodings import encoding_class
 from fairseq_posenc.encodings.options import MODEL
 from fairseq_posenc.errors import InputError
+from fairseq_posenc.linear import use_faster_products
 from fairseq_posenc.models.alignment import add_alignment_flags, settle_alignment
 from fairseq_posenc.models.architectures import register_architectures
 from fairseq_posenc.models.checks import check_checkpoint, check_layers, check_stock_flags
@@ -114,6 +115,7 @@ class PositionEncodingTransformer(TransformerModel):
         for side in (encoder, decoder):
             use_numbering(side, numbering)
             use_distance(side, distance)
+        use_faster_products(model)
         return model
 
     @classmethod

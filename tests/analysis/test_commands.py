@@ -27,6 +27,8 @@ from fairseq_posenc.cli import commands as cli_commands
 from fairseq_posenc.cli import main
 from fairseq_posenc.generation import search as our_search
 from fairseq_posenc.generation import stepwise
+from fairseq_posenc.linear import product
+from fairseq_posenc.models.packed import can_pack
 from fairseq_posenc.optim.fused_adam import FusedAdam
 from fairseq_posenc.plots import command_cost
 from tests.support.commands import TINY
@@ -173,6 +175,18 @@ def test_products_of_fused_attention_and_in_place():
     sizes = Counter({product[:4]: count for product, count in products.counts.items()})
     assert sizes == {(6, 5, 8, 7): 3, (6, 5, 7, 8): 3, (1, 4, 9, 6): 1, (2, 3, 4, 5): 1}
     assert products.flops() == 2 * (6 * 6 * 5 * 7 * 8 + 4 * 9 * 6 + 2 * 3 * 4 * 5)
+
+
+@pytest.mark.skipif(not can_pack(), reason="this PyTorch has no products of oneDNN")
+def test_products_of_onednn_are_timed_as_such():
+    x, weight = torch.randn(5, 8, requires_grad=True), torch.randn(6, 8, requires_grad=True)
+    with Products() as products:
+        product(x, weight).sum().backward()
+    forward, of_x, of_weight = (5, 8, 6), (5, 6, 8), (6, 5, 8)
+    assert products.counts == {
+        (1, *shape, torch.float32, torch.device("cpu"), True): 1 for shape in (forward, of_x, of_weight)
+    }
+    assert products.seconds() > 0
 
 
 def test_the_time_of_products_is_that_of_each_times_its_count(monkeypatch):

@@ -2,6 +2,7 @@
 
 import math
 from collections import Counter
+from functools import partial
 
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
@@ -10,13 +11,16 @@ from fairseq_posenc.analysis.timer import now
 
 #: Every product is done so many times; the shortest time counts.
 REPETITIONS = 3
+#: The product of linear.py and of attention/packed_weights.py.
+ONEDNN = "_linear_pointwise"
 
 
 class Products(TorchDispatchMode):
     """Context manager that records every matrix product.
 
     Attributes:
-        counts: {(b, m, k, n, dtype, device): how many products of b matrices (m, k) with b matrices (k, n)}.
+        counts: {(b, m, k, n, dtype, device, onednn): how many products of b matrices (m, k) with b matrices (k, n)};
+            ``onednn``: whether the operation is ONEDNN.
     """
 
     def __init__(self):
@@ -27,7 +31,7 @@ class Products(TorchDispatchMode):
         name = function.overloadpacket.__name__
         tensors = [x for x in args if isinstance(x, torch.Tensor)]
         for shape in products_of(name, [tuple(x.shape) for x in tensors]):
-            self.counts[(*shape, tensors[0].dtype, tensors[0].device)] += 1
+            self.counts[(*shape, tensors[0].dtype, tensors[0].device, name == ONEDNN)] += 1
         return function(*args, **(kwargs or {}))
 
     def flops(self):
@@ -45,7 +49,7 @@ def products_of(name, shapes):
     if name in ("mm", "addmm"):
         (m, k), (_, n) = shapes[-2:]
         return [(1, m, k, n)]
-    if name == "_linear_pointwise":  # of models/packed.py
+    if name == ONEDNN:
         (*rows, k), (n, _) = shapes[:2]
         return [(1, math.prod(rows), k, n)]
     if name in ("bmm", "baddbmm"):
@@ -61,18 +65,21 @@ def products_of(name, shapes):
     return []
 
 
-def seconds_of(b, m, k, n, dtype, device):
-    """The time of one product of b matrices (m, k) with b matrices (k, n)."""
+def seconds_of(b, m, k, n, dtype, device, onednn=False):
+    """The time of one product of b matrices (m, k) with b matrices (k, n), by oneDNN or as PyTorch does it."""
     left = torch.randn(b, m, k, dtype=dtype, device=device)
-    right = torch.randn(b, n, k, dtype=dtype, device=device).transpose(1, 2)
-    result = torch.empty(b, m, n, dtype=dtype, device=device)
-    if b == 1:
-        left, right, result = left[0], right[0], result[0]
-    multiply = torch.mm if b == 1 else torch.bmm
+    right = torch.randn(b, n, k, dtype=dtype, device=device)
+    if onednn:
+        multiply = partial(torch.ops.mkldnn._linear_pointwise, left[0], right[0], None, "none", [], "")
+    elif b == 1:
+        multiply = partial(torch.mm, left[0], right[0].t(), out=torch.empty(m, n, dtype=dtype, device=device))
+    else:
+        result = torch.empty(b, m, n, dtype=dtype, device=device)
+        multiply = partial(torch.bmm, left, right.transpose(1, 2), out=result)
     shortest = math.inf
     with torch.no_grad():
         for _ in range(1 + REPETITIONS):
             begin = now(device.type)
-            multiply(left, right, out=result)
+            multiply()
             shortest = min(shortest, now(device.type) - begin)
     return shortest
