@@ -16,10 +16,11 @@ def cost():
     """Times and memory relative to stock fairseq, all with fairseq's criterion and optimizer."""
     training, generation = (read(f"cost-{measure}-base-cpu")[measure] for measure in ("training", "generation"))
     processes = read("commands-train-stock-flags-base-cpu")["commands"]["train-stock-flags"]["systems"]
-    rows = [["system", "training step", "generation", "peak memory of training"]]
-    rows.append(["stock fairseq, sinusoidal", "1", "1", "1"])
+    rows = [["system", "training step", "generation", "`fairseq-train`, time per word", "its peak memory"]]
+    rows.append(["stock fairseq, sinusoidal", "1", "1", "1", "1"])
     for name in [row["encoding"] for row in read_table(HERE / "rows" / "all.tsv")]:
         ratios = [measured[name]["ratio_to_stock"] for measured in (training, generation)]
+        ratios.append(1 / processes[name]["ratio_to_stock"])
         ratios.append(processes[name]["peak_bytes"] / processes["stock"]["peak_bytes"])
         rows.append([f"`{name}`", *(f"{ratio:.2f}" for ratio in ratios)])
     return rows
