@@ -10,6 +10,7 @@ from typing import Any, Optional, TypeGuard
 
 import torch
 from torch import nn
+from torch.nn import functional as F
 
 from fairseq_posenc.encodings.positions import is_eager
 
@@ -17,6 +18,9 @@ from fairseq_posenc.encodings.positions import is_eager
 LEAST = 2**22
 #: Rows of one part of the gradient of a weight, which stays in the cache until it is added to the others.
 ROWS = 2048
+#: Between a power of two and the next one, oneDNN gets so many different numbers of rows. For each that is new, it
+#: makes code, which takes milliseconds, and keeps it, which takes half a megabyte.
+ROW_COUNTS = 8
 PROCESSORS = Path("/proc/cpuinfo")
 
 
@@ -70,15 +74,44 @@ def product(x: torch.Tensor, weight: torch.Tensor, bias: Optional[torch.Tensor] 
     """``x @ weight.t() + bias`` by oneDNN: (.., K), (M, K) and (M,) -> (.., M)."""
     if torch.is_grad_enabled() and any(t is not None and t.requires_grad for t in (x, weight, bias)):
         return _Product.apply(x, weight, bias)
-    return torch.ops.mkldnn._linear_pointwise(x, weight, bias, "none", [], "")
+    rows = x.reshape(-1, x.size(-1))
+    step, whole = _row_step(len(rows)), _whole_rows(len(rows))
+    shape = *x.shape[:-1], weight.size(0)
+    if whole == len(rows):
+        return _onednn(x, weight, bias)
+    # Whichever is smaller is copied: what is read, to have more rows, or what comes out, to have the last ones.
+    if x.size(-1) <= weight.size(0):
+        return _onednn(F.pad(rows, (0, 0, 0, whole + step - len(rows))), weight, bias).resize_(shape)
+    return torch.cat([_onednn(rows[:whole], weight, bias), F.linear(rows[whole:], weight, bias)]).resize_(shape)
+
+
+def transposed_product(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
+    """``a.t() @ b`` by oneDNN: (N, M) and (N, K) -> (M, K)."""
+    if a.size(1) > ROWS:
+        return add_product_(a.new_zeros(a.size(1), b.size(1)), a, b)
+    whole = _whole_rows(len(a))
+    total = _onednn(a[:whole].t(), b[:whole].t(), None)
+    return total if whole == len(a) else total.addmm_(a[whole:].t(), b[whole:])
 
 
 def add_product_(total: torch.Tensor, a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
     """Add ``a.t() @ b`` by oneDNN: (N, M) and (N, K) to (M, K)."""
     for start in range(0, total.size(0), ROWS):
         part = slice(start, start + ROWS)
-        total[part] += product(a[:, part].t(), b.t())
+        total[part] += transposed_product(a[:, part], b)
     return total
+
+
+def _row_step(rows: int) -> int:
+    return max(1, (1 << rows.bit_length() - 1) // ROW_COUNTS) if rows else 1
+
+
+def _whole_rows(rows: int) -> int:
+    return rows - rows % _row_step(rows)
+
+
+def _onednn(x: torch.Tensor, weight: torch.Tensor, bias: Optional[torch.Tensor]) -> torch.Tensor:
+    return torch.ops.mkldnn._linear_pointwise(x, weight, bias, "none", [], "")
 
 
 class _Product(torch.autograd.Function):
@@ -97,8 +130,6 @@ class _Product(torch.autograd.Function):
         else:
             if x_needs:
                 of_x = product(grads, weight.t())
-            if weight_needs and weight.size(0) <= ROWS:
-                of_weight = product(grads.t(), rows.t())
-            elif weight_needs:
-                of_weight = add_product_(torch.zeros_like(weight), grads, rows)
+            if weight_needs:
+                of_weight = transposed_product(grads, rows)
         return None if of_x is None else of_x.view_as(x), of_weight, grads.sum(dim=0) if bias_needs else None

@@ -69,6 +69,22 @@ def test_strides(everywhere):
         torch.testing.assert_close(ours, theirs.float(), rtol=1e-4, atol=1e-5)
 
 
+def test_few_numbers_of_rows(everywhere, monkeypatch):
+    """oneDNN keeps code for each number of rows that it gets, here a few of those that batches have."""
+    numbers, onednn = set(), linear._onednn
+
+    def counted(x, weight, bias):
+        numbers.add(tuple(x.shape))
+        return onednn(x, weight, bias)
+
+    monkeypatch.setattr(linear, "_onednn", counted)
+    own = layer(24, 40)
+    for rows in range(256, 513):
+        x = torch.randn(rows, 24, requires_grad=True)
+        own(x).sum().backward()
+    assert len(numbers) == 3 * (linear.ROW_COUNTS + 1)  # forward, and the gradients of input and weight
+
+
 @pytest.mark.parametrize("frozen", ["x", "weight", "bias"])
 def test_only_wanted_gradients(everywhere, frozen):
     own = layer(24, 40)
