@@ -78,6 +78,18 @@ def others():
     return rows
 
 
+def posnet():
+    """PosNet, placed, shared and initialised in other ways."""
+    options = {row["name"]: row["options"] for row in read_table(HERE / "rows" / "posnet.tsv")}
+    rows = [["system", "options", "BLEU", "chrF++", "parameters"]]
+    for system in read("small/posnet")["pairs"]["en-de"]["systems"]:
+        given = options[system["name"]]
+        name, text = f"`{system['encoding']}`", f"`{given}`" if given else ""
+        size = f"{system['parameters'] / 1e6:.2f} M"
+        rows.append([name, text, score(system, "bleu"), score(system, "chrf++"), size])
+    return rows
+
+
 def positions():
     """BLEU and brevity ratio in bands of lengths."""
     return bands_text.cells(read("small/positions-bands-en-de"))
@@ -88,5 +100,6 @@ TABLES = {
     "table1-en-de": lambda: table1("en-de"),
     "table1-en-fr": lambda: table1("en-fr"),
     "other-encodings": others,
+    "posnet": posnet,
     "positions-en-de": positions,
 }
