@@ -74,14 +74,14 @@ def product(x: torch.Tensor, weight: torch.Tensor, bias: Optional[torch.Tensor] 
     """``x @ weight.t() + bias`` by oneDNN: (.., K), (M, K) and (M,) -> (.., M)."""
     if torch.is_grad_enabled() and any(t is not None and t.requires_grad for t in (x, weight, bias)):
         return _Product.apply(x, weight, bias)
-    rows = x.reshape(-1, x.size(-1))
-    step, whole = _row_step(len(rows)), _whole_rows(len(rows))
-    shape = *x.shape[:-1], weight.size(0)
+    rows, shape = x.reshape(-1, x.size(-1)), (*x.shape[:-1], weight.size(0))
+    whole = whole_rows(len(rows))
     if whole == len(rows):
         return _onednn(x, weight, bias)
     # Whichever is smaller is copied: what is read, to have more rows, or what comes out, to have the last ones.
     if x.size(-1) <= weight.size(0):
-        return _onednn(F.pad(rows, (0, 0, 0, whole + step - len(rows))), weight, bias).resize_(shape)
+        more = -len(rows) % _row_step(len(rows))
+        return _onednn(F.pad(rows, (0, 0, 0, more)), weight, bias).resize_(shape)
     return torch.cat([_onednn(rows[:whole], weight, bias), F.linear(rows[whole:], weight, bias)]).resize_(shape)
 
 
@@ -89,7 +89,7 @@ def transposed_product(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
     """``a.t() @ b`` by oneDNN: (N, M) and (N, K) -> (M, K)."""
     if a.size(1) > ROWS:
         return add_product_(a.new_zeros(a.size(1), b.size(1)), a, b)
-    whole = _whole_rows(len(a))
+    whole = whole_rows(len(a))
     total = _onednn(a[:whole].t(), b[:whole].t(), None)
     return total if whole == len(a) else total.addmm_(a[whole:].t(), b[whole:])
 
@@ -102,12 +102,13 @@ def add_product_(total: torch.Tensor, a: torch.Tensor, b: torch.Tensor) -> torch
     return total
 
 
-def _row_step(rows: int) -> int:
-    return max(1, (1 << rows.bit_length() - 1) // ROW_COUNTS) if rows else 1
-
-
-def _whole_rows(rows: int) -> int:
+def whole_rows(rows: int) -> int:
+    """How many of so many rows oneDNN multiplies as they are."""
     return rows - rows % _row_step(rows)
+
+
+def _row_step(rows: int) -> int:
+    return max(1, (1 << rows.bit_length()) // (2 * ROW_COUNTS))
 
 
 def _onednn(x: torch.Tensor, weight: torch.Tensor, bias: Optional[torch.Tensor]) -> torch.Tensor:

@@ -9,6 +9,7 @@ import torch.nn.functional as F
 from torch import nn
 
 from fairseq_posenc import linear
+from fairseq_posenc.criterions import sliced_loss
 from fairseq_posenc.criterions.sliced_loss import sliced_cross_entropy
 from fairseq_posenc.encodings import encoding_names
 from tests.support.models import batch, build_small, build_small_lm, text
@@ -69,20 +70,32 @@ def test_strides(everywhere):
         torch.testing.assert_close(ours, theirs.float(), rtol=1e-4, atol=1e-5)
 
 
-def test_few_numbers_of_rows(everywhere, monkeypatch):
-    """oneDNN keeps code for each number of rows that it gets, here a few of those that batches have."""
-    numbers, onednn = set(), linear._onednn
+@pytest.fixture
+def shapes(everywhere, monkeypatch):
+    """Of what oneDNN multiplies with a weight."""
+    found, onednn = set(), linear._onednn
 
-    def counted(x, weight, bias):
-        numbers.add(tuple(x.shape))
+    def noted(x, weight, bias):
+        found.add(tuple(x.shape))
         return onednn(x, weight, bias)
 
-    monkeypatch.setattr(linear, "_onednn", counted)
+    monkeypatch.setattr(linear, "_onednn", noted)
+    return found
+
+
+def test_few_numbers_of_rows(shapes):
+    """oneDNN keeps code for each number of rows that it gets, here a few of those that batches have."""
     own = layer(24, 40)
     for rows in range(256, 513):
         x = torch.randn(rows, 24, requires_grad=True)
         own(x).sum().backward()
-    assert len(numbers) == 3 * (linear.ROW_COUNTS + 1)  # forward, and the gradients of input and weight
+    assert len(shapes) == 3 * (linear.ROW_COUNTS + 1)  # forward, and the gradients of input and weight
+
+
+def test_slices_have_no_rows_over(shapes, monkeypatch):
+    monkeypatch.setattr(sliced_loss, "CPU_SLICE", 209 * 50)
+    sliced_cross_entropy(torch.randn(416, 16), torch.randn(50, 16), torch.randint(2, 50, (416,)), 1, 0.1)
+    assert shapes == {(208, 16)}
 
 
 @pytest.mark.parametrize("frozen", ["x", "weight", "bias"])

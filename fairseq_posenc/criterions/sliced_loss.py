@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, Optional
 
 import torch
 
-from fairseq_posenc.linear import add_product_, is_faster, product
+from fairseq_posenc.linear import add_product_, is_faster, product, whole_rows
 
 #: Logits per slice. Products with few tokens are slow, and a GPU is idle between them.
 CPU_SLICE = 2**24
@@ -64,6 +64,8 @@ class _SlicedCrossEntropy(torch.autograd.Function):
             x, w = features.to(dtype), weight.to(dtype)
             faster = is_faster(x, w)
             size = max(1, (CPU_SLICE if device.type == "cpu" else GPU_SLICE) // vocab_size)
+            if faster:
+                size = whole_rows(size)
             part = epsilon / (vocab_size - 1)
             counts = target.ne(padding_idx)
             # The sum of all logits of a token is a product with the sum of all rows.
