@@ -68,7 +68,15 @@ class FIRE(PositionEncoding):
             shares = partial(self._shares, positions, q_idx, kv_idx)
             if not is_eager():
                 return self.network(shares(self.c, self.length_factor).unsqueeze(-1)).permute(0, 3, 1, 2)
-            return _OfShares.apply(shares, self.c, self.length_factor, *self.network.parameters())
+            seen = self._seen(q_idx, kv_idx)
+            return _OfShares.apply(shares, seen, self.c, self.length_factor, *self.network.parameters())
+
+    def _seen(self, q_idx: range, kv_idx: range) -> list[int]:
+        """How many of the keys, the first ones, each query may see."""
+        keys = len(kv_idx)
+        if not self.stack.causal:
+            return [keys] * len(q_idx)
+        return [min(max(query + 1 - kv_idx.start, 0), keys) for query in q_idx]
 
     def _shares(
         self, positions: torch.Tensor, q_idx: range, kv_idx: range, c: torch.Tensor, length_factor: torch.Tensor
@@ -94,19 +102,21 @@ CPU_PAIRS, GPU_PAIRS = 2**13, 2**20
 
 
 class _OfShares(torch.autograd.Function):
-    """The network of ``shares(c, length_factor)``, (B, Tq, Tk) -> (B, H, Tq, Tk), which keeps nothing for the pairs."""
+    """The network of ``shares(c, length_factor)``, (B, Tq, Tk) -> (B, H, Tq, Tk), which keeps nothing for the pairs.
+
+    Where a query may not see a key, the network is not computed, and its output is some number or zero.
+    """
 
     @staticmethod
-    def forward(ctx: Any, shares: Shares, *parameters: torch.Tensor) -> torch.Tensor:
-        ctx.shares = shares
+    def forward(ctx: Any, shares: Shares, seen: list[int], *parameters: torch.Tensor) -> torch.Tensor:
+        ctx.shares, ctx.seen = shares, seen
         ctx.save_for_backward(*parameters)
         c, length_factor, first, bias, last = parameters
-        of_pairs = shares(c, length_factor)
-        flat, last = of_pairs.flatten(), last.float()
-        out = last.new_empty(len(last), len(flat))
-        for part, hidden in _hidden(flat, first, bias):
-            out[:, part] = last @ hidden
-        return out.view(-1, *of_pairs.shape).transpose(0, 1)
+        of_pairs, last = shares(c, length_factor), last.float()
+        out = last.new_zeros(len(last), *of_pairs.shape)
+        for part, _, hidden in _hidden(of_pairs, seen, first, bias):
+            out[part] = (last @ hidden).view(-1, *of_pairs[part].shape)
+        return out.transpose(0, 1)
 
     @staticmethod
     def backward(ctx: Any, grad: torch.Tensor) -> tuple[torch.Tensor | None, ...]:
@@ -114,24 +124,30 @@ class _OfShares(torch.autograd.Function):
         with torch.enable_grad():
             given = [x.detach().requires_grad_() for x in given]
             of_pairs = ctx.shares(*given)
-        flat, grad, slopes = of_pairs.detach().flatten(), grad.transpose(0, 1).flatten(1), first.float().T
-        grad_flat, wide_last = torch.empty_like(flat), last.float()
+        grad, slopes, wide_last = grad.transpose(0, 1), first.float().T, last.float()
+        grad_pairs = torch.zeros_like(of_pairs)
         grads = [torch.zeros_like(x, dtype=torch.float32) for x in (first, bias, last)]
-        for part, hidden in _hidden(flat, first, bias):
-            some = grad[:, part]
+        for part, flat, hidden in _hidden(of_pairs.detach(), ctx.seen, first, bias):
+            some = grad[part].flatten(1)
             grads[2] += some @ hidden.T
             grad_hidden = (wide_last.T @ some).mul_(hidden > 0)
             grads[1] += grad_hidden.sum(dim=1)
-            grads[0] += grad_hidden @ flat[part, None]
-            torch.matmul(slopes, grad_hidden, out=grad_flat[None, part])
-        of_given = torch.autograd.grad(of_pairs, given, grad_flat.view_as(of_pairs))
-        return None, *of_given, *(x.to(y.dtype) for x, y in zip(grads, (first, bias, last)))
+            grads[0] += grad_hidden @ flat.unsqueeze(1)
+            grad_pairs[part] = (slopes @ grad_hidden).view(grad_pairs[part].shape)
+        of_given = torch.autograd.grad(of_pairs, given, grad_pairs)
+        return None, None, *of_given, *(x.to(y.dtype) for x, y in zip(grads, (first, bias, last)))
 
 
-def _hidden(flat: torch.Tensor, first: torch.Tensor, bias: torch.Tensor) -> Iterator[tuple[slice, torch.Tensor]]:
-    """The hidden layer of some numbers at a time: which, and (hidden, N)."""
-    size = CPU_PAIRS if flat.device.type == "cpu" else GPU_PAIRS
+def _hidden(
+    of_pairs: torch.Tensor, seen: list[int], first: torch.Tensor, bias: torch.Tensor
+) -> Iterator[tuple[tuple[Any, ...], torch.Tensor, torch.Tensor]]:
+    """Some queries at a time: an index of their pairs, what the network reads for these, and its hidden layer."""
+    pairs = CPU_PAIRS if of_pairs.device.type == "cpu" else GPU_PAIRS
+    texts, queries, keys = of_pairs.shape
+    at_once = max(1, pairs // (texts * keys))
     first, bias = first.float(), bias.float().unsqueeze(1)
-    for start in range(0, len(flat), size):
-        part = slice(start, start + size)
-        yield part, torch.addcmul(bias, first, flat[part]).relu_()
+    for start in range(0, queries, at_once):
+        rows = slice(start, start + at_once)
+        part = ..., rows, slice(seen[rows][-1])
+        flat = of_pairs[part].flatten()
+        yield part, flat, torch.addcmul(bias, first, flat).relu_()
