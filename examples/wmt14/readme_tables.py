@@ -90,6 +90,18 @@ def posnet():
     return rows
 
 
+def swap():
+    """Encodings that take the place of another one in a trained model."""
+    started = {row["name"]: row["from"] for row in read_table(HERE / "rows" / "swap.tsv")}
+    rows = [["system", "starts from", "updates", "BLEU", "chrF++"]]
+    for system in read("small/swap")["pairs"]["en-de"]["systems"]:
+        first, _, _ = (started[system["name"]] or "").partition(":")
+        updates = f"{system['trainings'][0]['updates']:,}"
+        texts = [f"`{system['encoding']}`", f"trained `{first}`" if first else "", updates]
+        rows.append([*texts, score(system, "bleu"), score(system, "chrf++")])
+    return rows
+
+
 def positions():
     """BLEU and brevity ratio in bands of lengths."""
     return bands_text.cells(read("small/positions-bands-en-de"))
@@ -101,5 +113,6 @@ TABLES = {
     "table1-en-fr": lambda: table1("en-fr"),
     "other-encodings": others,
     "posnet": posnet,
+    "swap": swap,
     "positions-en-de": positions,
 }
