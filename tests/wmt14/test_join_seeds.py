@@ -50,6 +50,11 @@ def test_tables_that_do_not_fit_together_are_refused(part, tmp_path):
         other.write_text(json.dumps({**record, "pairs": {"en-de": pair}}), encoding="utf-8")
         with pytest.raises(InputError, match=f"has {key} {value}, but .*; join results that agree"):
             joined(tmp_path, part("1"), other)
+    none, sinusoidal = record["pairs"]["en-de"]["systems"]
+    pair = {**record["pairs"]["en-de"], "systems": [{**none, "parameters": 7}, sinusoidal]}
+    other.write_text(json.dumps({**record, "pairs": {"en-de": pair}}), encoding="utf-8")
+    with pytest.raises(InputError, match="has parameters 7, but .*; join results that agree"):
+        joined(tmp_path, part("1"), other)
     (tmp_path / "bands.json").write_text('{"kind": "length-bands", "schema": 1}')
     with pytest.raises(InputError, match="is no kind that can be joined; known kinds: table"):
         joined(tmp_path, tmp_path / "bands.json")
