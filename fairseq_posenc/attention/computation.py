@@ -5,6 +5,7 @@ has (H, L, L) numbers for a long L, and slices are computed once more in the bac
 """
 
 from collections.abc import Callable, Iterator
+from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
@@ -182,6 +183,13 @@ class AttentionCall:
         on_cpu = self.device.type == "cpu" and is_eager()
         return on_cpu and same(q_idx, kv_idx) and length_of(q_idx) > sliced.ROWS
 
+    def _fuses_halves(self, q_idx: range, kv_idx: Columns) -> bool:
+        """Whether a kernel for a CPU, given a mask, may leave out the keys after those queries, about half of them."""
+        if self.pattern is None or not self.fuses or not isinstance(kv_idx, range) or self.attn_mask is not None:
+            return False
+        full = not self.pattern.hides_any(q_idx, kv_idx) and q_idx.stop == kv_idx.stop
+        return full and is_eager() and length_of(q_idx) > sliced.ROWS
+
     def _blocks_alike(self) -> bool:
         """Whether nothing tells one block of queries from another but who sees whom."""
         alike = self.keys.padding is None and self.numbers is None and self.q_positions is None
@@ -303,20 +311,21 @@ class AttentionCall:
     ) -> torch.Tensor:
         """Attention of these queries to these keys, all at once."""
         # With one query there is nothing to fuse: at a step of beam search the plain products are faster. So they are,
-        # where memory allows, than a backward pass that computes the weights once more.
-        lacks_gradient = self._lacks_bias_gradient()
-        if not self.plain or length_of(q_idx) == 1 or (lacks_gradient and not rebuild):
+        # where memory allows and no keys are left out, than a backward pass that computes the weights once more.
+        lacks_gradient, causal = self._lacks_bias_gradient(), self._fuses_halves(q_idx, kv_idx)
+        if not self.plain or length_of(q_idx) == 1 or (lacks_gradient and not rebuild and not causal):
             return self._with_weights(q, k, v, q_idx, kv_idx, share)[0]
         if self.encoding is not None:
             q, k = self.encoding.decay(q, k, *self._placed(q_idx, kv_idx))
         if self._plain_causal(q_idx, kv_idx):
             return fused_attention(q, k, v, causal=True, dropout=self.dropout)
         mask = self._score_mask(q_idx, kv_idx, q.dtype, share)
-        if not rebuild or mask is None:
-            return fused_attention(q, k, v, mask, dropout=self.dropout)
-        with rebuilt_for_backward(mask, partial(self._score_mask, q_idx, kv_idx, q.dtype, share)):
+        if mask is None:
+            return fused_attention(q, k, v, dropout=self.dropout)
+        build = partial(self._score_mask, q_idx, kv_idx, q.dtype, share)
+        with rebuilt_for_backward(mask, build) if rebuild else nullcontext():
             if lacks_gradient:
-                return sliced.attention_with_mask(q, k, v, mask)
+                return sliced.attention_with_mask(q, k, v, mask, causal)
             return fused_attention(q, k, v, mask, dropout=self.dropout)
 
     def _with_weights(

@@ -1,5 +1,7 @@
 """Attention in slices, against the weights of all queries and keys at once."""
 
+import math
+
 import pytest
 import torch
 from hypothesis import example, given
@@ -14,7 +16,7 @@ from tests.support.fuzzing import examples
 def whole_mask(diagonals, queries, keys):
     """(1, H, Tq, Tk) from one number per head and distance; later keys are hidden."""
     distances = torch.arange(keys - queries, keys).unsqueeze(1) - torch.arange(keys)
-    return diagonals[:, distances.clamp(min=0)].masked_fill(distances < 0, float("-inf")).unsqueeze(0)
+    return diagonals[:, distances.clamp(min=0)].masked_fill(distances < 0, -math.inf).unsqueeze(0)
 
 
 @examples(40)
@@ -54,13 +56,35 @@ def test_by_distance(batch, heads, queries, earlier, rows, at_once, more, one_he
 
 
 @pytest.mark.parametrize("learned", [False, True])
+@pytest.mark.parametrize("batch, queries", [(1, 70), (2, 70), (2, 51)])
+def test_causal_mask(batch, queries, learned, monkeypatch):
+    """The keys after each query, which the mask hides, are left out where a slice cannot see them."""
+    monkeypatch.setattr(sliced, "ROWS", 32)
+    monkeypatch.setattr(sliced, "AT_ONCE", 16)
+    draw = torch.Generator().manual_seed(1)
+    sizes = (2, 3, queries, 8), (2, 3, 70, 8), (2, 3, 70, 8)
+    q, k, v = (torch.randn(size, generator=draw, dtype=torch.float64, requires_grad=True) for size in sizes)
+    mask = torch.randn(batch, 3, queries, 70, generator=draw, dtype=torch.float64)
+    mask = mask.masked_fill(torch.arange(70) > torch.arange(70 - queries, 70).unsqueeze(1), -math.inf)
+    asked = [q, k, v, mask.requires_grad_()] if learned else [q, k, v]
+    found = attention_with_mask(q, k, v, mask, causal=True)
+    found_grads = torch.autograd.grad(found.sin().sum(), asked)
+    expected, _ = weighted_attention(q, k, v, mask)
+    torch.testing.assert_close(found, expected)
+    for gradient, other in zip(found_grads, torch.autograd.grad(expected.sin().sum(), asked)):
+        torch.testing.assert_close(gradient, other)
+    later = torch.full((queries, 70), math.nan).triu(70 - queries + 32)  # where no slice of 32 queries sees a key
+    torch.testing.assert_close(attention_with_mask(q, k, v, mask + later, causal=True), expected)
+
+
+@pytest.mark.parametrize("learned", [False, True])
 @pytest.mark.parametrize("batch", [1, 2])
 def test_with_a_mask(batch, learned):
     """It may hide any keys, and may be another one for each sentence."""
     draw = torch.Generator().manual_seed(1)
     q, k, v = (torch.randn(2, 3, 70, 8, generator=draw, dtype=torch.float64, requires_grad=True) for _ in range(3))
     mask = torch.randn(batch, 3, 70, 70, generator=draw, dtype=torch.float64)
-    mask[:, :, :, 40:50] = float("-inf")
+    mask[:, :, :, 40:50] = -math.inf
     asked = [q, k, v, mask.requires_grad_()] if learned else [q, k, v]
     expected, _ = weighted_attention(q, k, v, mask)
     expected_grads = torch.autograd.grad(expected.sin().sum(), asked)
