@@ -5,9 +5,9 @@ from functools import partial
 
 from examples.common.tables import read_committed
 from examples.common.variables import read_table
-from examples.wmt14 import bands_text
 from examples.wmt14.settings import HERE
-from fairseq_posenc.tables import shown
+from fairseq_posenc.plots.length_band_rows import column_of, rows_of_bands
+from fairseq_posenc.tables import groups, shown
 
 read = partial(read_committed, HERE / "results")
 
@@ -102,9 +102,16 @@ def swap():
     return rows
 
 
-def positions():
-    """BLEU and brevity ratio in bands of lengths."""
-    return bands_text.cells(read("small/positions-bands-en-de"))
+def positions(band):
+    """BLEU in a band of lengths: a line per encoding, a column per kind of positions and training text."""
+    rows = [row for row in rows_of_bands(read("small/positions-bands-en-de")) if row["band"] == band]
+    columns = list(dict.fromkeys(map(column_of, rows)))
+    cells = {(row["encoding"], column_of(row)): f"{row['bleu']:.2f} {row['bleu_mark'] or ''}".strip() for row in rows}
+    encodings = groups(rows, "encoding")
+    return [
+        ["encoding", *columns],
+        *([f"`{name}`", *(cells.get((name, column), "") for column in columns)] for name in encodings),
+    ]
 
 
 COSTS = {"cost": cost, "training-commands": training_commands}
@@ -114,5 +121,7 @@ TABLES = {
     "other-encodings": others,
     "posnet": posnet,
     "swap": swap,
-    "positions-en-de": positions,
+    "positions-single": lambda: positions("single"),
+    "positions-beyond-single": lambda: positions("beyond single"),
+    "positions-beyond-joined": lambda: positions("beyond joined"),
 }

@@ -38,3 +38,8 @@ def rows_of_bands(record):
         for band in record["bands"]
         for scores in [system["bands"][band["name"]]]
     ]
+
+
+def column_of(row):
+    """The column of a row where encodings are the lines, such as ``random, joined``."""
+    return f"{row['positions'].partition(':')[0]}, {row['text']}"

@@ -1,7 +1,12 @@
 """BLEU in bands of source lengths, by encoding, positions and training text: heat maps of tables of examples/wmt14."""
 
 from fairseq_posenc.plots.heat_maps import heat_maps
-from fairseq_posenc.plots.length_band_rows import COLUMNS, REQUIRED, rows_of_bands  # noqa: F401 (every kind needs them)
+from fairseq_posenc.plots.length_band_rows import (  # noqa: F401 (every kind needs them)
+    COLUMNS,
+    REQUIRED,
+    column_of,
+    rows_of_bands,
+)
 from fairseq_posenc.plots.style import styled
 from fairseq_posenc.tables import groups
 
@@ -9,11 +14,6 @@ from fairseq_posenc.tables import groups
 def rows(record):
     """Return a row for each system and band; see length_band_rows.py."""
     return rows_of_bands(record)
-
-
-def column_of(row):
-    """The column of a row's cell, such as ``random, joined``."""
-    return f"{row['positions'].partition(':')[0]}, {row['text']}"
 
 
 @styled
