@@ -114,7 +114,7 @@ def _slices(
     """Slices of at most ``most`` queries, which keys each sees, and what is added to its scores."""
     queries, keys = q.size(-2), k.size(-2)
     if added.dim() == 4:
-        for rows, count in slices(queries, keys, most or (min(ROWS, queries) if causal else queries)):
+        for rows, count in slices(queries, keys, most or (ROWS if causal else queries)):
             seen = slice(count if causal else keys)
             yield rows, seen, added[:, :, rows, seen]
         return
