@@ -64,10 +64,12 @@ class Result:
         if self.measure == "grain" and len(self.seeds) > 1:
             raise InputError(f"{self.name} uses one seed, but SEEDS={' '.join(self.seeds)}; give one")
         self.jobs = count("JOBS", variable("JOBS", "1"))
-        self.rows = chosen_rows(read_table(self.file), "name", args["--only"], args["--task"], self.name, self.file)
+        rows = read_table(self.file)
+        self.rows = chosen_rows(rows, "name", args["--only"], args["--task"], self.name, self.file)
         self.names = [row["name"] for row in self.rows]
-        # The training texts, single sentences first.
-        self.texts = [text for text in TEXTS if text in ("single", *map(text_of, self.rows))]
+        # The training texts of all rows, single sentences first. They set the bands of lengths, which are the same for
+        # any choice of rows, so that tables can be joined.
+        self.texts = [text for text in TEXTS if text in ("single", *map(text_of, rows))]
         # For the record of the result, without folders of this machine.
         self.command = (
             f"SCALE={settings.scale} CORPUS={settings.corpus} SEEDS={quoted(' '.join(self.seeds))} JOBS={self.jobs} "

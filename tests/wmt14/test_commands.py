@@ -92,6 +92,15 @@ def test_posnet_is_placed_initialised_and_shared_in_other_ways(dry):
     }
 
 
+def test_any_rows_of_positions_have_the_same_bands(wmt14_script, tmp_path):
+    """Each training text sets the limit of a band; a table of single-text rows alone can be joined with others."""
+    arguments = ("reproduce.sh", "positions", "--only", "sinusoidal,rope")
+    printed = wmt14_script(*arguments, DRY_RUN=1, SCALE="smoke", WORK=tmp_path / "work").stdout
+    (words,) = [words for words in commands(printed) if "examples.wmt14.bands" in words]
+    assert [words[index + 1] for index, word in enumerate(words) if word == "--training"] == ["single", "joined"]
+    assert sum("examples.wmt14.corpus.joined_training" in words for words in commands(printed)) == 1
+
+
 def takes(encoding, positions):
     """Whether numbers of positions make a difference for an encoding that has them."""
     encoding_type = encoding_class(encoding)
