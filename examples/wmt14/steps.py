@@ -163,8 +163,8 @@ def generation(settings, name, pair, size, seed, part):
     steps = [Step(title, averaging, mark(folder / "steps", title), (checkpoints,), (average,), averaged, folder)]
 
     options = ["--gen-subset", subset, "--beam", "4", "--lenpen", "0.6"]
-    # fairseq's default limit is 200 tokens. Not far above the real lengths, because --positions random:N draws a sample
-    # for the longest translation that the limit allows.
+    # fairseq's default limit is 200 tokens. Not far above the real lengths: --positions random:N draws numbers for the
+    # longest translation that the limit allows.
     options += ["--max-len-a", "1.5", "--max-len-b", "10"] if part == "joined" else []
     options += ["--max-tokens", "8000", *(["--fp16"] if settings.scale == "paper" else [])]
 

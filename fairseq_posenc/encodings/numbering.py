@@ -53,8 +53,12 @@ class Numbering:
         """Whether the numbers of this pass are others than 0, 1, 2, .. as far as ``encoding`` can tell."""
         return (training or not self.training_only) and not (self.moves_all and encoding.translation_invariant)
 
-    def draw(self, length: int, device: torch.device) -> Optional[torch.Tensor]:
-        """What all sentences of a batch have in common that is random, for texts of up to ``length`` tokens."""
+    def draw(self, length: int, device: torch.device, open_end: bool = False) -> Optional[torch.Tensor]:
+        """What all sentences of a batch have in common that is random, for texts of up to ``length`` tokens.
+
+        Args:
+            open_end: the texts may go on after these tokens, and the numbers must not tell where they end.
+        """
         return None
 
     def number(self, positions: Positions, batch: int, drawn: Optional[torch.Tensor]) -> Positions:
@@ -126,6 +130,11 @@ class Random(Numbering):
     They are drawn anew for each batch, in evaluation too, and the first t of them number a sentence of t tokens. The
     encoder and the decoder draw their own. Step by step, they are drawn for the longest text that may come, as the
     numbers of later tokens must not change those of earlier ones.
+
+    In a decoder, they are the first of M numbers drawn in this way, M being uniform from the length of the longest
+    sentence to N. With M = length, the gaps between the numbers would tell how many tokens are to come; a decoder
+    learns that, and translations become about as long as generation allows. The models of the paper do not choose how
+    long their answers are.
     """
 
     count: int
@@ -148,14 +157,15 @@ class Random(Numbering):
                 f"random:{limit} or less, or more positions"
             )
 
-    def draw(self, length: int, device: torch.device) -> torch.Tensor:
+    def draw(self, length: int, device: torch.device, open_end: bool = False) -> torch.Tensor:
         """(length,) int64, ascending."""
         if length > self.count:
             raise InputError(
                 f"--positions {self} has {self.count} numbers, but the text has {length} tokens; give a larger N, or "
                 "shorter texts"
             )
-        return torch.randperm(self.count, device=device)[:length].sort().values
+        drawn = int(torch.randint(length, self.count + 1, ())) if open_end else length
+        return torch.randperm(self.count, device=device)[:drawn].sort().values[:length]
 
     def number(self, positions: Positions, batch: int, drawn: Optional[torch.Tensor]) -> Positions:
         assert drawn is not None

@@ -166,7 +166,7 @@ class Decoder(TransformerDecoderBase):
         """The Positions of all columns of ``tokens`` (B, T) with the numbers that ``--positions`` gives them."""
         drawn = None
         if incremental_state is None:
-            drawn = self.numbering.draw(tokens.size(1), tokens.device)
+            drawn = self.numbering.draw(tokens.size(1), tokens.device, open_end=True)
         else:
             if self.get_incremental_state(incremental_state, DRAWN) is None:
                 self.begin_hypotheses(incremental_state, self.max_positions(), tokens.device)
@@ -179,7 +179,7 @@ class Decoder(TransformerDecoderBase):
         Otherwise the first call that has the cache draws for the longest text of all.
         """
         if renumbers(self, stepwise=True):
-            drawn = self.numbering.draw(length, device)
+            drawn = self.numbering.draw(length, device, open_end=True)
             self.set_incremental_state(incremental_state, DRAWN, {"drawn": drawn})
 
     def reorder_hypotheses(

@@ -151,6 +151,18 @@ def test_random_is_one_sorted_sample_for_all():
         numbers_of("random:4")
 
 
+def test_random_numbers_of_an_open_end_are_the_first_of_more():
+    """Of 6 numbers, 5 or all 6 are drawn, equally often; 5 of them are 0 .. 4 once in 6 times."""
+    consecutive, others = 0, set()
+    for seed in range(600):
+        torch.manual_seed(seed)
+        found = numbering("random:6").draw(5, CPU, open_end=True).tolist()
+        assert found == sorted(set(found)) and len(found) == 5
+        consecutive += found == [0, 1, 2, 3, 4]
+        others.add(*set(range(6)).difference(found))
+    assert 310 < consecutive < 390 and others == set(range(6))  # 350 expected, with a deviation of 12
+
+
 def test_continuous():
     consecutive = Positions.consecutive(0, 6, CPU)
     torch.manual_seed(0)

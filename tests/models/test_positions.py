@@ -10,7 +10,7 @@ from fairseq_posenc.attention import computation
 from fairseq_posenc.attention.computation import Sizes
 from fairseq_posenc.encodings import encoding_class
 from fairseq_posenc.encodings.base import ANY
-from fairseq_posenc.encodings.numbering import INDEX
+from fairseq_posenc.encodings.numbering import INDEX, Random
 from fairseq_posenc.errors import InputError
 from fairseq_posenc.generation.stepwise import Stepwise
 from fairseq_posenc.models.options import settle_distance, settle_numbering, settle_scale
@@ -140,6 +140,18 @@ def test_beam_search_draws_once(name):
         model.decoder.set_incremental_state(state, "drawn_positions", {"drawn": drawn})
         whole = model.decoder.extract_features(tokens, stepwise.sources[0], state)[0]
     torch.testing.assert_close(steps, whole, atol=1e-5, rtol=0)
+
+
+def test_only_decoders_draw_for_an_open_end(monkeypatch):
+    """An encoder sees where its text ends; a decoder must not, in a pass as in steps."""
+    drawn, draw = [], Random.draw
+    monkeypatch.setattr(Random, "draw", lambda *args, **kwargs: drawn.append(kwargs) or draw(*args, **kwargs))
+    model, open_end = build_small("rope", "--positions", "random:40"), {"open_end": True}
+    model(**batch())
+    assert drawn == [{}, open_end]
+    model.decoder.begin_hypotheses({}, 30, torch.device("cpu"))
+    build_small_lm("rope", "--positions", "random:40")(text())
+    assert drawn == [{}, open_end, open_end, open_end]
 
 
 @pytest.mark.parametrize("positions", ["random:40", "continuous"])
