@@ -40,14 +40,24 @@ def cells(record, band, measure):
     return rows
 
 
+def seeds_text(record):
+    """The seeds of the training runs, task by task if they are not the same in all."""
+    tasks = {}
+    for task, runs in groups(record["trainings"], "task").items():
+        seeds = sorted({run["seed"] for run in runs})
+        tasks.setdefault(", ".join(map(str, seeds)), []).append(task)
+    if len(tasks) == 1:
+        return next(iter(tasks))
+    return "; ".join(f"{seeds} ({', '.join(names)})" for seeds, names in tasks.items())
+
+
 def notes(record):
     """Lines below the tables: what was measured and how."""
     trained = ", ".join(f"{task['task']} {task['trained']}" for task in record["tasks"])
-    seeds = ", ".join(map(str, record["seeds"]))
     lines = [
         f"{record['form']} models; scale: {record['scale']}; greatest length in training: {trained}",
         "numbers in %, of greedy answers; unseen: up to twice that length",
-        f"seeds: {seeds}" + ("; mean ± standard deviation" if len(record["seeds"]) > 1 else ""),
+        f"seeds: {seeds_text(record)}" + ("; mean ± standard deviation" if len(record["seeds"]) > 1 else ""),
     ]
     if record["paper"]:
         owners = ", ".join(groups(record["paper"], "owner"))

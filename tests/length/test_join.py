@@ -115,3 +115,13 @@ def test_results_that_do_not_fit_together_are_refused(home):
         other.write_text(json.dumps({**record, **change}))
         with pytest.raises(InputError, match=message):
             joined(home, one, other)
+
+
+@pytest.mark.parametrize(
+    ("other", "note"),
+    [("copy", "seeds: 1, 2, 3; mean"), ("replace", "seeds: 1, 2 (copy); 3 (replace); mean")],
+    ids=["one task", "two tasks"],
+)
+def test_the_table_tells_seeds_by_task_where_they_differ(home, other, note):
+    joined(home, make(home, "first", ["copy"], ["rope"], 1, 2), make(home, "second", [other], ["rope"], 3))
+    assert f"- {note} ± standard deviation" in (home / "joined.md").read_text()
