@@ -104,7 +104,12 @@ def join(paths):
     seeds = {(task, name): [row["seeds"] for row in rows] for (task, name, _), rows in summary.items()}
     curves = groups(all_of("curves"), "task", "name")
     runs = groups(all_of("trainings"), "task", "name").values()
-    trainings = [run for of_system in runs for run in sorted(of_system, key=lambda run: run["seed"])]
+    # As in one result, one command tells what all seeds have in common.
+    trainings = [
+        {**run, "command": None if place else run["command"]}
+        for of_system in runs
+        for place, run in enumerate(sorted(of_system, key=lambda run: run["seed"]))
+    ]
     examples = {task["task"]: task for record in records for task in record["tasks"]}
     paper = {(row["owner"], row["task"], row["name"]): row for record in records for row in record["paper"]}
     fields = {
