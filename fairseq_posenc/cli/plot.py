@@ -17,27 +17,34 @@ The "kind" of a result determines the figure:
 
 A result can also be a TSV file, such as the STEM.tsv of an earlier figure. Its column "kind" names the kind; without
 it, the columns determine the kind. Rows with different values in a column "result" are different results. Results of
-one kind are drawn next to each other. --paper FILE, also TSV, adds panels with the results of a paper.
+one kind are drawn next to each other. --paper FILE, also TSV, adds panels with the results of a paper. --only draws
+some of the systems.
 
   fairseq-posenc bench --measure forward --json forward.json
   fairseq-posenc plot forward.json --output figure2
+  fairseq-posenc plot forward.json --only sinusoidal,rope --output rope
 """
+
+from fairseq_posenc.cli.lists import words
 
 
 def add_arguments(parser):
     parser.add_argument("results", nargs="+", metavar="RESULT", help="JSON file of another command, or TSV file")
     parser.add_argument("--output", required=True, metavar="STEM", help="output files without their extension")
     parser.add_argument("--paper", metavar="FILE", help="TSV file with the results of a paper")
+    parser.add_argument("--only", type=words, metavar="NAME,NAME", help="systems to draw (default: all)")
 
 
 def run(args):
     # Imported here, so that --help works without matplotlib.
-    from fairseq_posenc.plots.results import KINDS, read_results
+    from fairseq_posenc.plots.results import KINDS, chosen, read_results
     from fairseq_posenc.plots.save import check_stem, save_figure
 
     inputs = [*args.results, *([] if args.paper is None else [args.paper])]
     check_stem(args.output, inputs)
     kind, results = read_results(args.results, args.paper)
+    if args.only is not None:
+        results = chosen(kind, results, args.only)
     figure = KINDS[kind].draw(results)
     rows = [{"result": label, **row} for label, of_result in results.items() for row in of_result]
     for path in save_figure(args.output, figure, kind, rows):

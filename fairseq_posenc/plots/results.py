@@ -5,6 +5,7 @@ from collections import Counter
 from pathlib import Path
 
 from fairseq_posenc.errors import InputError
+from fairseq_posenc.names import nearest
 from fairseq_posenc.plots import (
     by_position,
     command_cost,
@@ -49,6 +50,8 @@ KINDS = {
     "quickstart": scores,
 }
 
+#: Columns that name what is compared; the first one that a kind requires is that of ``plot --only``.
+SYSTEM_COLUMNS = ("name", "system", "row", "encoding")
 #: matplotlib cannot divide an axis of larger numbers.
 LARGEST = 1e100
 #: Type of a column -> its name in errors.
@@ -78,6 +81,22 @@ def read_results(paths, paper_path=None):
             label = ", ".join(part for part in (owner, name) if part) or Path(path).stem
             labelled[f"{label} ({path})" if label in labelled else label] = rows
     return first_kind, labelled
+
+
+def chosen(kind, results, names):
+    """The rows of the named systems, without results that have none of them: {label: rows}.
+
+    Raises InputError if the kind has no systems, or a name is not among them.
+    """
+    column = next((column for column in SYSTEM_COLUMNS if column in KINDS[kind].REQUIRED), None)
+    if column is None:
+        raise InputError(f"--only {','.join(names)}: {kind} has no systems to choose from; leave --only out")
+    known = {row[column] for rows in results.values() for row in rows}
+    for name in names:
+        if name not in known:
+            raise InputError(f"--only {name} is not one of the results' systems{nearest(name, sorted(known))}")
+    kept = {label: [row for row in rows if row[column] in names] for label, rows in results.items()}
+    return {label: rows for label, rows in kept.items() if rows}
 
 
 def read_drawable(path):

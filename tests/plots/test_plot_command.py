@@ -467,6 +467,34 @@ def test_the_papers_figures_have_panels_of_their_own(results):
     assert [bar.get_width() for bar in theirs.patches] == [6.3, 6.8]
 
 
+def test_only_some_systems_are_drawn(results):
+    shaw_tsv = "".join(line for line in COST_TSV.splitlines(keepends=True) if "stock" not in line)
+    assert main(["plot", "cost.json", "--only", "shaw", "--output", "figure"]) == 0
+    assert (results / "figure.tsv").read_text() == shaw_tsv
+    # A paper's result without any of them has no panel.
+    (results / "paper.tsv").write_text("measure\tsystem\tvalue\tunit\nmemory\tnone\t6.3\tGB\n")
+    assert main(["plot", "cost.json", "--paper", "paper.tsv", "--only", "shaw", "--output", "figure"]) == 0
+    assert (results / "figure.tsv").read_text() == shaw_tsv
+    for kind, column, name in (("table", 3, "rope"), ("length-table", 4, "ALiBi"), ("length-bands", 4, "none")):
+        assert main(["plot", FILES[kind], "--only", name, "--output", "figure"]) == 0
+        lines = (results / "figure.tsv").read_text().split("\n")[1:-1]
+        assert lines and {line.split("\t")[column] for line in lines} == {name}
+
+
+@pytest.mark.parametrize(
+    ("kind", "names", "message"),
+    [
+        ("cost", "shaw,stok", "--only stok is not one of the results' systems (did you mean stock?)"),
+        ("length-bands", "rope-single", "--only rope-single is not one of the results' systems (did you mean rope?)"),
+        ("kernel-dim", "posnet-embed", "--only posnet-embed: kernel-dim has no systems to choose from"),
+    ],
+)
+def test_systems_that_cannot_be_drawn_end_in_one_line(results, capsys, kind, names, message):
+    assert main(["plot", FILES[kind], "--only", names, "--output", "figure"]) == 2
+    error = capsys.readouterr().err
+    assert error.count("\n") == 1 and message in error and not (results / "figure.tsv").exists()
+
+
 @pytest.mark.parametrize("kind", ["grain", "lengths", "encoding"])
 def test_the_legend_covers_nothing(results, kind):
     figure = draw(kind)
