@@ -151,7 +151,7 @@ def receptive_field_cell(loaded, text, length, protocol, max_tokens, progress=la
 
     ``erf``: of the shares averaged over segments; ``erf_of_segments``: mean and standard deviation of each one's own.
     ``theoretical``: see theoretical_field. ``curve``: cumulative mean share of the most recent tokens.
-    ``attention_distance``: mean over heads, queries and segments, a number a layer, and ``by_head``.
+    ``attention_distance``: mean over heads, queries and segments, one number per layer, and ``by_head``.
 
     Args:
         length: of segments, with the token that is predicted.

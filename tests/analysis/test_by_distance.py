@@ -87,7 +87,7 @@ def test_embedding_of_sinusoids():
     assert values[0, 20] < values[0, 5] < values[0, 0] == pytest.approx(0, abs=1e-6)
 
 
-def test_values_of_posnet_have_a_line_a_head_where_heads_differ():
+def test_values_of_posnet_have_a_line_per_head_where_heads_differ():
     for heads, lines in (("shared", 1), ("separate", 4)):
         stack = Stack(model_dim=256, heads=4, causal=True)
         encoding = encoding_class("posnet-attn")(stack, heads=heads, initialization="slice").eval()

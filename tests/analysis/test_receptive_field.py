@@ -159,7 +159,7 @@ def test_command(lm_checkpoint, lm_data, tmp_path, capsys):
     distances = attention_distances(loaded, inputs)
     np.testing.assert_allclose(cell["attention_distance"]["by_head"], distances, atol=1e-6)
     assert cell["attention_distance"]["by_layer"] == pytest.approx(distances.mean(dim=1).tolist(), abs=1e-6)
-    # Biases: of ALiBi alone; a row a head, each for both layers. Two heads have slopes 2^-4 and 2^-8.
+    # Biases: of ALiBi alone; a row per head, each for both layers. Two heads have slopes 2^-4 and 2^-8.
     assert [(curve["name"], curve["layers"], curve["head"]) for curve in record["biases"]] == [
         ("alibi", [1, 2], 1),
         ("alibi", [1, 2], 2),

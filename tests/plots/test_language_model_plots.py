@@ -29,7 +29,7 @@ def points(panel, label):
     return line.get_xdata().tolist(), line.get_ydata().tolist()
 
 
-def test_perplexity_by_length_has_a_panel_a_pattern():
+def test_perplexity_by_length_has_a_panel_per_pattern():
     full, blockwise = draw(EXTRAPOLATION).axes
     assert (full.get_title(), blockwise.get_title()) == ("full", "blockwise:16")
     assert points(full, "rope") == ([16, 64], [6.0, 48.0]) and points(full, "xpos") == ([16, 64], [5.5, 5.25])

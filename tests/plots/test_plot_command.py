@@ -364,7 +364,7 @@ def test_several_trainings_of_a_kernel_dimension_are_averaged(results):
     assert [segment[:, 1].tolist() for segment in whiskers.get_segments()] == [[26.25, 26.25], [27.0, 27.5]]
 
 
-def test_scores_have_a_panel_a_metric_with_deviations_and_marks(results):
+def test_scores_have_a_panel_per_metric_with_deviations_and_marks(results):
     bleu, chrf = draw("table").axes
     assert [bar.get_width() for bar in bleu.patches] == [20.0, 30.0] and bleu.get_xlabel() == "BLEU, en-de"
     whiskers = [segment[:, 0].tolist() for lines in bleu.collections for segment in lines.get_segments()]
@@ -373,7 +373,7 @@ def test_scores_have_a_panel_a_metric_with_deviations_and_marks(results):
     assert [text.get_text() for text in draw("scores").axes[0].texts] == ["20.0", "30.0 ++"]
 
 
-def test_lengths_of_a_table_have_a_panel_a_text_and_the_papers_beside(results):
+def test_lengths_of_a_table_have_a_panel_per_text_and_the_papers_beside(results):
     ours, theirs = draw("length-table").axes
     assert (ours.get_title(), theirs.get_title()) == ("test", "the paper's, PG22")
     for panel, points in ((ours, [[8, 9.0], [16, 9.5]]), (theirs, [[512, 5.25]])):
@@ -381,7 +381,7 @@ def test_lengths_of_a_table_have_a_panel_a_text_and_the_papers_beside(results):
         assert line.get_xydata().tolist() == points
 
 
-def test_heat_maps_have_a_panel_a_band_and_the_papers_last(results):
+def test_heat_maps_have_a_panel_per_band_and_the_papers_last(results):
     figure = draw("length-tasks")
     maps = [panel for panel in figure.axes if panel.get_title()]
     assert [panel.get_title() for panel in maps] == ["seen", "unseen", "unseen, Somebody et al."]
@@ -397,7 +397,7 @@ def test_heat_maps_have_a_panel_a_band_and_the_papers_last(results):
     assert [text.get_text() for text in theirs.texts] == ["12"]
 
 
-def test_heat_maps_of_lengths_have_a_panel_a_band_and_a_column_for_positions_and_text(results):
+def test_heat_maps_of_lengths_have_a_panel_per_band_and_a_column_for_positions_and_text(results):
     maps = [panel for panel in draw("length-bands").axes if panel.get_title()]
     assert [panel.get_title() for panel in maps] == ["one sentence", "joined, 55-146"]
     single, beyond = maps
@@ -419,7 +419,7 @@ def test_curves_by_length_have_exact_match_above_and_tokens_below(results):
     assert above.get_title() == "copy"
 
 
-def test_patterns_have_a_panel_a_measure(results):
+def test_patterns_have_a_panel_per_measure(results):
     model, attention, memory = draw("pattern-cost").axes
     assert [line.get_xydata().tolist() for line in model.lines] == [[[8, 1], [16, 4]], [[8, 0.5]]]
     assert attention.lines[0].get_ydata().tolist() == [0.5, 2.0] and memory.lines[0].get_ydata().tolist() == [3.0]

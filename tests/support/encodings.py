@@ -47,9 +47,9 @@ class Case:
     Args:
         options: constructor arguments that keep it small.
         embed: naive ``(encoding, x (T, C), positions (list of int)) -> (T, C)``, for encodings that embed.
-        bias: naive ``(encoding, distance = query column - key column) -> list of a number a head``.
-        position_bias: naive ``(encoding, position of the query in its text, distance) -> list of a number a head``.
-        content_bias: naive ``(encoding, x (T, C), row of the query, row of the key) -> list of a number a head``, from
+        bias: naive ``(encoding, distance = query column - key column) -> one number per head``.
+        position_bias: naive ``(encoding, position of the query in its text, distance) -> one number per head``.
+        content_bias: naive ``(encoding, x (T, C), row of the query, row of the key) -> one number per head``, from
             what the layer reads.
         score: naive ``(encoding, q (H, D), k (H, D), q_column, k_column) -> (H,)``, before the bias and 1/sqrt(D).
         score_between: naive ``(encoding, q (H, D), keys (n, H, D), ahead) -> (H,)``, the same where it depends on the
