@@ -91,10 +91,11 @@ def chosen(kind, results, names):
     column = next((column for column in SYSTEM_COLUMNS if column in KINDS[kind].REQUIRED), None)
     if column is None:
         raise InputError(f"--only {','.join(names)}: {kind} has no systems to choose from; leave --only out")
-    known = {row[column] for rows in results.values() for row in rows}
+    known = list(dict.fromkeys(row[column] for rows in results.values() for row in rows))
     for name in names:
         if name not in known:
-            raise InputError(f"--only {name} is not one of the results' systems{nearest(name, sorted(known))}")
+            problem = f"--only {name} is not one of the results' systems{nearest(name, known)}"
+            raise InputError(f"{problem}; they are {', '.join(known)}")
     kept = {label: [row for row in rows if row[column] in names] for label, rows in results.items()}
     return {label: rows for label, rows in kept.items() if rows}
 

@@ -484,8 +484,12 @@ def test_only_some_systems_are_drawn(results):
 @pytest.mark.parametrize(
     ("kind", "names", "message"),
     [
-        ("cost", "shaw,stok", "--only stok is not one of the results' systems (did you mean stock?)"),
-        ("length-bands", "rope-single", "--only rope-single is not one of the results' systems (did you mean rope?)"),
+        (
+            "cost",
+            "shaw,stok",
+            "--only stok is not one of the results' systems (did you mean stock?); they are stock, shaw",
+        ),
+        ("length-bands", "alibi", "--only alibi is not one of the results' systems; they are rope, none"),
         ("kernel-dim", "posnet-embed", "--only posnet-embed: kernel-dim has no systems to choose from"),
     ],
 )
