@@ -167,19 +167,34 @@ def overflow_while_training(stock_data, **variables):
     return fairseq("train", stock_data, *options, **variables)
 
 
+#: Ends as training does: fairseq destroys the process group, whose threads would abort Python at its end now and then.
+DISTRIBUTED_RUN = """
+import sys, torch
+from pathlib import Path
+from fairseq.dataclass.configs import FairseqConfig
+from fairseq.distributed.utils import distributed_main, get_global_group
+
+def run(train):
+    config = FairseqConfig()
+    config.common.cpu, config.common.tpu = True, False
+    training = config.distributed_training
+    training.distributed_init_method = f'file://{sys.argv[1]}/store'
+    training.distributed_world_size, training.distributed_rank, training.distributed_backend = 1, 0, 'gloo'
+    distributed_main(0, train, config, {})
+"""
+
+
 def wrap_for_default_ddp(tmp_path, **variables):
     code = (
-        "import sys, torch\n"
         "from fairseq.dataclass.configs import DistributedTrainingConfig\n"
         "from fairseq.models import DistributedFairseqModel\n"
-        "store = f'file://{sys.argv[1]}/store'\n"
-        "torch.distributed.init_process_group('gloo', init_method=store, rank=0, world_size=1)\n"
-        "config = DistributedTrainingConfig(tpu=False)\n"
-        "group, model = torch.distributed.group.WORLD, torch.nn.Linear(2, 2)\n"
-        "model = DistributedFairseqModel(config, model, group, torch.device('cpu'))\n"
-        "model(torch.ones(1, 2)).sum().backward()"
+        "def train(config):\n"
+        "    config, model = DistributedTrainingConfig(tpu=False), torch.nn.Linear(2, 2)\n"
+        "    model = DistributedFairseqModel(config, model, get_global_group(), torch.device('cpu'))\n"
+        "    model(torch.ones(1, 2)).sum().backward()\n"
+        "run(train)"
     )
-    return python(code, tmp_path, **variables)
+    return python(DISTRIBUTED_RUN + code, tmp_path, **variables)
 
 
 def end_while_batches_are_made(**variables):
@@ -205,15 +220,6 @@ def end_while_batches_are_made(**variables):
 
 def end_a_distributed_run(tmp_path, **variables):
     code = (
-        "import sys, torch\n"
-        "from pathlib import Path\n"
-        "from fairseq.dataclass.configs import FairseqConfig\n"
-        "from fairseq.distributed.utils import distributed_main, get_global_group\n"
-        "config = FairseqConfig()\n"
-        "config.common.cpu, config.common.tpu = True, False\n"
-        "training = config.distributed_training\n"
-        "training.distributed_init_method = f'file://{sys.argv[1]}/store'\n"
-        "training.distributed_world_size, training.distributed_rank, training.distributed_backend = 1, 0, 'gloo'\n"
         "from torch.nn.parallel import DistributedDataParallel\n"
         "threads = lambda: len(list(Path('/proc/self/task').iterdir()))\n"
         "def train(config):\n"
@@ -223,10 +229,10 @@ def end_a_distributed_run(tmp_path, **variables):
         "    model.trainer = [model]\n"
         "    model(torch.ones(1, 2)).sum().backward()\n"
         "    assert threads() > before\n"
-        "distributed_main(0, train, config, {})\n"
+        "run(train)\n"
         "assert threads() <= before and not torch.distributed.is_initialized(), 'its threads still run'"
     )
-    return python(code, tmp_path, **variables)
+    return python(DISTRIBUTED_RUN + code, tmp_path, **variables)
 
 
 def generate_padded(stock_data, stock_checkpoint, **variables):
