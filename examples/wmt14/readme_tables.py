@@ -102,9 +102,9 @@ def swap():
     return rows
 
 
-def positions(band):
+def positions(pair, band):
     """BLEU in a band of lengths: a line per encoding, a column per kind of positions and training text."""
-    rows = [row for row in rows_of_bands(read("small/positions-bands-en-de")) if row["band"] == band]
+    rows = [row for row in rows_of_bands(read(f"small/positions-bands-{pair}")) if row["band"] == band]
     columns = list(dict.fromkeys(map(column_of, rows)))
     cells = {(row["encoding"], column_of(row)): f"{row['bleu']:.2f} {row['bleu_mark'] or ''}".strip() for row in rows}
     encodings = groups(rows, "encoding")
@@ -121,7 +121,9 @@ TABLES = {
     "other-encodings": others,
     "posnet": posnet,
     "swap": swap,
-    "positions-single": lambda: positions("single"),
-    "positions-beyond-single": lambda: positions("beyond single"),
-    "positions-beyond-joined": lambda: positions("beyond joined"),
+    "positions-single": lambda: positions("en-de", "single"),
+    "positions-beyond-single": lambda: positions("en-de", "beyond single"),
+    "positions-beyond-joined": lambda: positions("en-de", "beyond joined"),
+    "positions-en-fr-single": lambda: positions("en-fr", "single"),
+    "positions-en-fr-beyond-joined": lambda: positions("en-fr", "beyond joined"),
 }
