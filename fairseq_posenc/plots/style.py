@@ -72,18 +72,22 @@ def line_styles(names):
     """Return {name: keyword arguments for ``Axes.plot``}, distinct within ``names``, in their order.
 
     Encodings have the same style in every figure. The style of another name follows from a hash of the name; if it is
-    taken, the next free style is used.
+    taken, the next free style is used. Over 32 names, some lines differ in their markers alone; over 256, some are the
+    same.
     """
     styles = {name: LINES[name] for name in names if name in LINES}
-    taken = {style[:2] for style in styles.values()}
+    lines = {style[:2] for style in styles.values()}
     free = [(colour, dash) for dash in DASHES for colour in COLOURS]
     for name in names:
         if name not in styles:
             start = zlib.crc32(name.encode())
             order = [free[(start + step) % len(COLOURS)] for step in range(len(COLOURS))] + free
-            colour, dash = next((style for style in order if style not in taken), order[0])
-            taken.add((colour, dash))
-            styles[name] = (colour, dash, MARKERS[start % len(MARKERS)])
+            markers = [MARKERS[(start + step) % len(MARKERS)] for step in range(len(MARKERS))]
+            candidates = [(*line, markers[0]) for line in order if line not in lines]
+            candidates += [(*line, marker) for marker in markers for line in order]
+            taken = set(styles.values())
+            styles[name] = next((style for style in candidates if style not in taken), candidates[0])
+            lines.add(styles[name][:2])
     return {name: dict(zip(("color", "linestyle", "marker"), styles[name])) for name in names}
 
 

@@ -27,6 +27,12 @@ def test_other_names_differ_within_a_figure():
     assert len({look(style) for style in line_styles(names).values()}) == len(names)
 
 
+def test_many_names_differ_in_their_markers():
+    """The systems of a table of positions, more than there are colours and dashes."""
+    names = [f"{name}{text}" for name in encoding_names() for text in ("", "-joined", "-random", "-random-joined")]
+    assert len({tuple(style.values()) for style in line_styles(names).values()}) == len(names) > 32
+
+
 def test_without_matplotlib_the_cure_is_named(tmp_path):
     code = (
         "import sys; sys.modules['matplotlib'] = None; from fairseq_posenc.cli import main; "
