@@ -125,5 +125,6 @@ TABLES = {
     "positions-beyond-single": lambda: positions("en-de", "beyond single"),
     "positions-beyond-joined": lambda: positions("en-de", "beyond joined"),
     "positions-en-fr-single": lambda: positions("en-fr", "single"),
+    "positions-en-fr-beyond-single": lambda: positions("en-fr", "beyond single"),
     "positions-en-fr-beyond-joined": lambda: positions("en-fr", "beyond joined"),
 }
