@@ -5,6 +5,7 @@ from functools import partial
 
 from examples.common.tables import read_committed
 from examples.common.variables import read_table
+from examples.wmt14 import bands_text
 from examples.wmt14.settings import HERE
 from fairseq_posenc.plots.length_band_rows import column_of, rows_of_bands
 from fairseq_posenc.tables import groups, shown
@@ -127,4 +128,5 @@ TABLES = {
     "positions-en-fr-single": lambda: positions("en-fr", "single"),
     "positions-en-fr-beyond-single": lambda: positions("en-fr", "beyond single"),
     "positions-en-fr-beyond-joined": lambda: positions("en-fr", "beyond joined"),
+    "positions-newstest": lambda: bands_text.cells(read("small-newstest/positions-bands-en-fr")),
 }
