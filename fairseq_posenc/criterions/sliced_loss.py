@@ -14,8 +14,10 @@ from fairseq_posenc.linear import add_product_, is_faster, product, whole_rows
 CPU_SLICE = 2**24
 GPU_SLICE = 2**27
 
-#: Gradients in fp16 are kept this many times larger, as a small probability would be 0 in them.
+#: Gradients in fp16 are this many times larger, as a small probability would be 0 in them.
 FP16_SCALE = 128.0
+#: The largest sum that fp16 is given to hold, half of the largest that it holds.
+FP16_SUM = 2.0**15
 
 
 class Losses(NamedTuple):
@@ -70,7 +72,7 @@ class _SlicedCrossEntropy(torch.autograd.Function):
             counts = target.ne(padding_idx)
             # The sum of all logits of a token is a product with the sum of all rows.
             row_sum = w.sum(dim=0, dtype=torch.float32) if epsilon else None
-            gradients = _Gradients(x, w, ctx.needs_input_grad[:2], faster)
+            gradients = _Gradients(x, w, ctx.needs_input_grad[:2], faster, size)
             losses = torch.zeros(3, dtype=torch.float64 if device.type == "cpu" else torch.float32, device=device)
             for start in range(0, x.size(0), size):
                 rows = slice(start, start + size)
@@ -91,7 +93,7 @@ class _SlicedCrossEntropy(torch.autograd.Function):
                 gradients.add(rows, powers, total, wanted, keep, 1 - epsilon - part)
             if row_sum is None:
                 losses[0] = losses[1]
-        ctx.scale = gradients.scale
+        ctx.scale, ctx.weight_dtype = gradients.scale, weight.dtype
         # Without save_for_backward, whose reference would make autograd copy what backward returns.
         ctx.gradients = gradients.finished(counts, row_sum, part)
         losses = losses.float()
@@ -105,17 +107,28 @@ class _SlicedCrossEntropy(torch.autograd.Function):
         gradients, ctx.gradients = ctx.gradients, None
         if gradients is None:
             raise RuntimeError("a sliced loss has one backward pass, as it keeps no logits; compute the loss again")
-        scale = grad / ctx.scale
-        found = (None if kept is None else kept.mul_(scale.to(kept.dtype)) for kept in gradients)
-        return (*found, None, None, None, None)
+        of_features, of_weight = gradients
+        if of_features is not None:
+            of_features.mul_((grad / ctx.scale).to(of_features.dtype))
+        if of_weight is not None:
+            of_weight = of_weight.mul_(grad).to(ctx.weight_dtype)
+        return of_features, of_weight, None, None, None, None
 
 
 class _Gradients:
-    """The gradients of features and weight, slice by slice, ``scale`` times too large."""
+    """The gradients of features, ``scale`` times too large, and of weight, in fp32; slice by slice of ``size`` tokens.
 
-    def __init__(self, x: torch.Tensor, w: torch.Tensor, needed: tuple[bool, ...], faster: bool) -> None:
+    A frequent token's gradients add up to more than fp16 holds, at any loss scale that is applied only afterwards.
+    """
+
+    def __init__(self, x: torch.Tensor, w: torch.Tensor, needed: tuple[bool, ...], faster: bool, size: int) -> None:
         self.x, self.w, self.faster = x, w, faster
-        self.scale = FP16_SCALE if x.dtype == torch.float16 else 1.0
+        self.scale, self.shrink = 1.0, None
+        if x.dtype == torch.float16 and x.numel():
+            self.scale = FP16_SCALE
+            # No token's part is more than its features: a power of two that keeps the sum of a slice in fp16.
+            largest = self.scale * min(size, x.size(0)) * x.abs().amax().float() / FP16_SUM
+            self.shrink = torch.exp2(largest.clamp(min=1).log2().ceil())
         self.of_features = torch.empty_like(x) if needed[0] else None
         self.of_weight = torch.zeros_like(w, dtype=torch.float32) if needed[1] else None
 
@@ -146,18 +159,19 @@ class _Gradients:
                 add_product_(self.of_weight, scaled, own)
             elif self.x.dtype == torch.float32:
                 self.of_weight.addmm_(scaled.t(), own)
-            else:
+            elif self.shrink is None:
                 self.of_weight += scaled.t() @ own
+            else:
+                self.of_weight += (scaled.t() @ (own / self.shrink)).float().mul_(self.shrink / self.scale)
 
     def finished(
         self, counts: torch.Tensor, row_sum: Optional[torch.Tensor], part: float
     ) -> tuple[Optional[torch.Tensor], Optional[torch.Tensor]]:
         """Both gradients, after the last slice."""
         if row_sum is not None:
-            share = self.scale * part
             if self.of_features is not None:
-                self.of_features -= (share * counts.unsqueeze(1) * row_sum).to(self.of_features.dtype)
+                share = self.scale * part * counts.unsqueeze(1) * row_sum
+                self.of_features -= share.to(self.of_features.dtype)
             if self.of_weight is not None:
-                self.of_weight -= share * (self.x * counts.unsqueeze(1)).sum(dim=0, dtype=torch.float32)
-        of_weight = None if self.of_weight is None else self.of_weight.to(self.w.dtype)
-        return self.of_features, of_weight
+                self.of_weight -= part * (self.x * counts.unsqueeze(1)).sum(dim=0, dtype=torch.float32)
+        return self.of_features, self.of_weight

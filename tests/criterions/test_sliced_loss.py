@@ -79,6 +79,22 @@ def test_small_probabilities_have_gradients_in_fp16():
     torch.testing.assert_close(features.grad[0].float(), expected.expand(C), rtol=0.1, atol=0)
 
 
+@pytest.mark.parametrize("tokens", [300, 5000])
+def test_a_frequent_token_has_a_gradient_in_fp16(tokens):
+    """128 times its gradient is beyond fp16: the loss scale of fairseq would fall until training stops."""
+    features = torch.full((tokens, C), 3.0)
+    features[:, 0] = 1e-3
+    weight, target = torch.zeros(V, C), torch.full((tokens,), 2)
+    exact, ours = parts(features, weight), parts(features.half(), weight.half())
+    scale = 0.25
+    (scale * stock(*exact, target, 0.1)[0]).backward()
+    (scale * sliced_loss.sliced_cross_entropy(*ours, target, PAD, 0.1).loss).backward()
+    assert exact[1].grad.abs().max() > 128
+    for x, y in zip(ours, exact):
+        assert x.grad.dtype == torch.float16 and x.grad.isfinite().all()
+        torch.testing.assert_close(x.grad.float(), y.grad, rtol=5e-3, atol=1e-3)
+
+
 def test_what_nothing_needs_a_gradient_of_has_none():
     features, weight, target = example(20)
     assert not sliced_loss.sliced_cross_entropy(features, weight, target, PAD).loss.requires_grad
