@@ -67,3 +67,21 @@ def _check_configurations(module):
         return stock(cfg, *args, **options)
 
     module.call_main = call_main
+
+
+@patch(
+    "nan_detector",
+    "fairseq.nan_detector",
+    fault="training that ends because gradients are NaN: StopIteration in place of the reason",
+    since="fairseq 0.10, whose encoders return dictionaries of lists",
+)
+def nan_detector(module):
+    """Watch the gradients of modules without parts alone, whose outputs PyTorch's hooks can read."""
+
+    def add_hooks(self, module):
+        if self.forward:
+            self.fhooks.append(module.register_forward_hook(self.fhook_fn))
+        if self.backward and not any(module.children()):
+            self.bhooks.append(module.register_backward_hook(self.bhook_fn))
+
+    module.NanDetector.add_hooks = add_hooks

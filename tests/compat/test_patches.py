@@ -391,7 +391,30 @@ def train_a_model_of_a_plugin_with_hydra(stock_data, tmp_path, **variables):
 
 # What a PyTorch without a GPU says, built without and with CUDA.
 NO_GPU = ("CUDA", "NVIDIA driver")
+
+
 # patch -> (check, what the user reads without the patch, or one of several things)
+def find_nan_gradients(**variables):
+    code = (
+        "import logging, math, torch\n"
+        "from fairseq.nan_detector import NanDetector\n"
+        "class Encoder(torch.nn.Module):\n"
+        "    def __init__(self):\n"
+        "        super().__init__()\n"
+        "        self.layer = torch.nn.Linear(2, 2)\n"
+        "    def forward(self, x):\n"
+        "        return {'encoder_out': [self.layer(x)]}\n"
+        "logging.basicConfig()\n"
+        "model = Encoder()\n"
+        "with NanDetector(model):\n"
+        "    (model(torch.ones(1, 2))['encoder_out'][0] * math.nan).sum().backward()\n"
+    )
+    result = python(code, **variables)
+    if not result.returncode:
+        assert "NaN detected in output of layer, shape: torch.Size([1, 2]), backward" in result.stderr
+    return result
+
+
 CHECKS = {
     "hashable_config_defaults": (import_fairseq, "mutable default"),
     "hashable_hydra_defaults": (import_old_hydra, "mutable default"),
@@ -404,6 +427,7 @@ CHECKS = {
     "one_line_errors": (train_without_data, "No such file or directory"),
     "quiet_warnings": (read_the_warnings, "hydra"),
     "bf16_without_tpu": (train_bf16, "xm"),
+    "nan_detector": (find_nan_gradients, "StopIteration"),
     "one_precision": (train_in_two_precisions, "done training"),
     "half_precision_without_cuda": (copy_parameters_to_fp32, NO_GPU),
     "overflow_without_cuda": (overflow_while_training, NO_GPU),
