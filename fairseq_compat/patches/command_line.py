@@ -120,7 +120,7 @@ def log_file_once(module):
     since="hydra-core 1.1, PyTorch 2.4",
 )
 def quiet_warnings(module):
-    """Silence only the deprecation warnings caused by fairseq's own calls of hydra and PyTorch."""
+    """Silence only the warnings caused by fairseq's own calls of hydra, PyTorch and apex."""
     for origin in (r"hydra\.", r"fairseq\.dataclass", r"fairseq_cli\.hydra_train"):
         warnings.filterwarnings("ignore", category=UserWarning, module=origin)
     for message, category in (
@@ -129,5 +129,7 @@ def quiet_warnings(module):
         (r"`torch\.jit\.script` is deprecated", FutureWarning),
         (r"'pin_memory' argument is set as true but no accelerator", UserWarning),
         (r"Support for mismatched key_padding_mask and attn_mask is deprecated", UserWarning),
+        # On a GPU without NVIDIA's apex, which does not build with today's PyTorch.
+        (r"amp_C fused kernels unavailable", UserWarning),
     ):
         warnings.filterwarnings("ignore", message, category)

@@ -37,6 +37,9 @@ def execute(command, environment, stdin, printed):
 
 def start(command, environment, stdin, printed):
     """Start a Python console script that reads and writes these files; return its process."""
+    # fairseq counts the GPUs while it is imported. Asked of the driver's library, this does not start CUDA, which could
+    # not start again in a fork.
+    os.environ.setdefault("PYTORCH_NVML_BASED_CUDA_CHECK", "1")
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload(IMPORTED)
     process = context.Process(target=execute, args=(command, environment, stdin, printed))
