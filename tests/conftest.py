@@ -1,6 +1,7 @@
 """What tests of several files share: small texts and models, made once, and functions that run scripts."""
 
 import gzip
+import os
 import random
 import sys
 from pathlib import Path
@@ -23,6 +24,10 @@ LONGEST_FIRST = (
 
 # hypothesis draws denormal numbers too, and refuses to where they are zero.
 torch.set_flush_denormal(False)
+
+# Triton reads it while it is imported, which PyTorch's compiler may do.
+if not torch.cuda.is_available():
+    os.environ["TRITON_INTERPRET"] = "1"
 
 ORACLES = Path(__file__).resolve().parents[2] / "shared" / "oracles"
 

@@ -1,12 +1,18 @@
 """How attention is computed: a fused kernel where no weights are asked for, plain products where they are."""
 
 import math
+import os
+import shutil
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
+from functools import cache
+from importlib.util import find_spec
 from typing import Any
 
 import torch
 from torch.nn import functional as F
+
+from fairseq_posenc.encodings.positions import is_eager
 
 #: The size, stride and offset of a tensor in its storage.
 Layout = tuple[torch.Size, tuple[int, ...], int | torch.SymInt]
@@ -40,9 +46,30 @@ def fused_attention(
     # Kernels that need no (Tq, Tk) numbers want as many dimensions of each.
     wide = F.pad(v, (0, more)).to(q.dtype) if more else v.to(q.dtype)
     options: dict[str, Any] = {"scale": 1 / math.sqrt(dim)} if more else {}
+    shared = mask is not None and mask.requires_grad and _has_own_gradient(q, mask, dropout)
+    given = mask.detach() if mask is not None and shared else mask
     with keeping_dtype(q, v):
-        x = F.scaled_dot_product_attention(q, k, wide, attn_mask=mask, dropout_p=dropout, is_causal=causal, **options)
+        x = F.scaled_dot_product_attention(q, k, wide, attn_mask=given, dropout_p=dropout, is_causal=causal, **options)
+    if mask is not None and shared:
+        from fairseq_posenc.attention.bias_gradient import with_bias_gradient
+
+        x = with_bias_gradient(x, q, k, wide, mask, 1 / math.sqrt(dim))
     return x[..., :dim].to(v.dtype)
+
+
+def _has_own_gradient(q: torch.Tensor, mask: torch.Tensor, dropout: float) -> bool:
+    """Whether a kernel of ours computes the gradient of ``mask``, so that PyTorch's fastest ones serve for the rest."""
+    narrow = q.dtype in (torch.float16, torch.bfloat16) and q.dtype == mask.dtype
+    one_for_all = mask.dim() == 4 and mask.size(0) == 1 and mask.size(1) == q.size(1)
+    small = dropout == 0 and q.size(-1) <= 128
+    return q.is_cuda and is_eager() and narrow and one_for_all and small and _runs_triton(q.device)
+
+
+@cache
+def _runs_triton(device: torch.device) -> bool:
+    """Whether Triton, which PyTorch's CUDA builds bring with them, makes kernels for this GPU."""
+    compiler = os.environ.get("CC") or shutil.which("gcc") or shutil.which("clang")
+    return find_spec("triton") is not None and bool(compiler) and torch.cuda.get_device_capability(device) >= (7, 0)
 
 
 @contextmanager
