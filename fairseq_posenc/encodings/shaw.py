@@ -6,6 +6,7 @@ import torch
 from torch import nn
 
 from fairseq_posenc.encodings.base import WHOLE, PositionEncoding, Stack
+from fairseq_posenc.encodings.clipped import Clipped, LookUp, Sums
 from fairseq_posenc.encodings.diagonals import AddToDiagonals, MixDiagonals
 from fairseq_posenc.encodings.limits import check_table
 from fairseq_posenc.encodings.options import LAYER, SIDE, Sharing
@@ -28,7 +29,8 @@ class Shaw(PositionEncoding):
     No vector is ever built for a pair of tokens: q a is computed for the 2 clip + 1 distances and looked up; the
     weights of each distance are summed before they meet b. A step of decoding has one vector per key. A causal stack on
     a CPU looks nothing up in long texts: keys and values get the vectors of the largest distance, and each nearer
-    distance is a diagonal that gets the difference.
+    distance is a diagonal that gets the difference. On a GPU, the backward pass of a look-up
+    sums all far pairs at once.
 
     Raises:
         InputError: ``clip`` is below 1, or needs more than the memory.
@@ -64,6 +66,9 @@ class Shaw(PositionEncoding):
             farthest, nearer = self.keys[0], self.keys[1:] - self.keys[0]
             products = q @ (k + farthest).transpose(-2, -1)
             return AddToDiagonals.apply(products, q @ nearer.transpose(0, 1), first)
+        clipped = self._clipped(q, q_idx, kv_idx)
+        if clipped is not None:
+            return q @ k.transpose(-2, -1) + LookUp.apply(q @ self.keys.transpose(0, 1), clipped)
         products, rows = q @ k.transpose(-2, -1), self._rows(q_idx, kv_idx, q.device)
         if is_one_query(rows):
             return products + q @ self.keys[rows.flatten()].transpose(0, 1)
@@ -75,6 +80,10 @@ class Shaw(PositionEncoding):
         if first is not None:
             farthest, nearer = self.vectors[0], self.vectors[1:] - self.vectors[0]
             return MixDiagonals.apply(weights, v + farthest, nearer, first)
+        clipped = self._clipped(v, q_idx, kv_idx)
+        if clipped is not None:
+            weights = weights.to(v.dtype)
+            return weights @ v + Sums.apply(weights, clipped) @ self.vectors
         rows = self._rows(q_idx, kv_idx, v.device)
         if is_one_query(rows):
             return weights.to(v.dtype) @ v + weights.to(v.dtype) @ self.vectors[rows.flatten()]
@@ -92,6 +101,14 @@ class Shaw(PositionEncoding):
         if x.device.type != "cpu" or not wide or torch.is_autocast_enabled("cpu") or not is_eager():
             return None
         return q_idx.start - kv_idx.start - self.clip + 1
+
+    def _clipped(self, x: torch.Tensor, q_idx: Idx, kv_idx: Idx) -> Clipped | None:
+        """The clipped distances of queries or values ``x`` on a GPU; None where rows are looked up."""
+        if not (isinstance(q_idx, range) and isinstance(kv_idx, range)) or self.distance is not None:
+            return None
+        if not x.is_cuda or not is_eager() or len(q_idx) == 1:
+            return None
+        return Clipped(q_idx, kv_idx, self.clip, self.vectors.size(0))
 
     def _rows(self, q_idx: Idx, kv_idx: Idx, device: torch.device) -> torch.Tensor:
         """(B, 1, Tq, Tk) or (1, 1, Tq, Tk): the row of the tables for each query and key; the past comes first."""
