@@ -91,7 +91,8 @@ class Forgetting(PositionEncoding):
         precision = torch.promote_types(x.dtype, torch.float32)
         with torch.autocast(x.device.type, enabled=False):
             gates = F.linear(x.to(precision), self.gates.weight.to(precision), self.gates.bias.to(precision))
-            return F.logsigmoid(gates).unflatten(-1, (-1, self.stack.heads)).permute(0, 2, 3, 1)
+            gates = F.logsigmoid(gates).unflatten(-1, (-1, self.stack.heads)).permute(0, 2, 3, 1)
+            return gates.contiguous()  # a GPU sums numbers faster that lie side by side
 
     def _dimensions(self, sums: torch.Tensor, dtype: torch.dtype) -> tuple[torch.Tensor, torch.Tensor]:
         """c (B, H, T) -> for queries and for keys (B, H, T, WIDTH), with products sqrt(D) (c_i - c_j)."""
