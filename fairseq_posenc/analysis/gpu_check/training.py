@@ -1,4 +1,7 @@
-"""fairseq-train with --fp16 and gradient accumulation on generated data: words per second and peak memory."""
+"""fairseq-train with --fp16 and gradient accumulation on generated data: words per second and peak memory.
+
+Systems of this package train with its criterion and optimizer, stock fairseq with its own.
+"""
 
 import tempfile
 from pathlib import Path
@@ -14,9 +17,7 @@ TITLE = "training: fairseq-train on generated data, systems taking turns"
 ROUNDS = 2
 #: An encoding without cost, one with a bias, one with a learned bias; on a CPU one is enough to show that it runs.
 SYSTEMS = {"cuda": ("sinusoidal", "alibi", "t5"), "cpu": ("alibi",)}
-COMMON = """
-    --share-all-embeddings --criterion label_smoothed_cross_entropy --label-smoothing 0.1 --optimizer adam --no-save
-"""
+COMMON = "--share-all-embeddings --label-smoothing 0.1 --no-save"
 BASE = "--fp16 --max-tokens 4096 --update-freq 8 --max-update 40 --log-interval 5"
 TINY = """
     --encoder-embed-dim 32 --decoder-embed-dim 32 --encoder-ffn-embed-dim 32 --decoder-ffn-embed-dim 32
@@ -39,10 +40,11 @@ def flags(name, sizes):
     """The arguments of fairseq-train after the data folder."""
     size = "wmt_en_de" if sizes.base else "iwslt_de_en"
     if name == STOCK:
-        model = ["--arch", f"transformer_{size}"]
+        own = ["--arch", f"transformer_{size}", "--criterion", "label_smoothed_cross_entropy", "--optimizer", "adam"]
     else:
-        model = ["--user-dir", PLUGIN, "--arch", architecture(name, size)]
-    return [*model, *TRAINING.split(), *COMMON.split(), *(BASE if sizes.base else TINY).split()]
+        own = ["--user-dir", PLUGIN, "--arch", architecture(name, size)]
+        own += ["--criterion", "sliced_label_smoothed_cross_entropy", "--optimizer", "fused_adam"]
+    return [*own, *TRAINING.split(), *COMMON.split(), *(BASE if sizes.base else TINY).split()]
 
 
 def train(folder, name, sizes):
