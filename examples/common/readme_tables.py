@@ -31,6 +31,7 @@ OF_TEXT = {*CLAIMS, "tasks", "solved"}
 #: {README: {name of a table: function that returns its rows of text, the header first}}.
 READMES = {
     ROOT / "docs" / "export.md": export.TABLES,
+    ROOT / "docs" / "gpu.md": lm.GPU,
     ROOT / "docs" / "performance.md": wmt14.COSTS,
     ROOT / "examples" / "CLAIMS.md": CLAIMS,
     ROOT / "examples" / "wmt14" / "README.md": wmt14.TABLES,

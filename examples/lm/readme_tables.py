@@ -2,6 +2,7 @@
 
 from functools import partial
 
+from examples.common.files import ROOT
 from examples.common.tables import read_committed
 from examples.common.variables import read_table
 from examples.lm.length_table_text import in_cell
@@ -10,6 +11,9 @@ from fairseq_posenc.tables import groups, read_tsv, shown
 
 ROPE_EVALUATED = HERE / "results" / "small" / "rope-evaluated"
 read = partial(read_committed, HERE / "results")
+H200 = ROOT / "docs" / "h200"
+#: Measured with a kernel for rotations that is not in the package.
+AS_BEFORE = ("rope", "xpos")
 
 
 def paper(name, text):
@@ -20,6 +24,19 @@ def paper(name, text):
 def times(length, training_length):
     """A length relative to the training length: 1/4x, 1x, 2x."""
     return f"{length // training_length}x" if length >= training_length else f"1/{training_length // length}x"
+
+
+def gpu_training():
+    """The time of a training step on a GPU, relative to none, before and with kernels of our own."""
+    before, now = (read_committed(H200, name)["training"] for name in ("language-models-before", "language-models"))
+    rows = [["system", "before", "now"]]
+    for name in now:
+        relative = ["", ""]
+        for column, measured in enumerate((before, now)):
+            if name in measured and (column == 0 or name not in AS_BEFORE):
+                relative[column] = f"{measured[name]['seconds'] / measured['none']['seconds']:.2f}"
+        rows.append(["stock fairseq, sinusoidal" if name == "stock" else f"`{name}`", *relative])
+    return rows
 
 
 def patterns():
@@ -163,6 +180,7 @@ def dropped():
     return rows + [[row["row"], *(f"{row['values'][str(x)]['value']:.1f}" for x in lengths)] for row in ours]
 
 
+GPU = {"gpu-training": gpu_training}
 TABLES = {
     "patterns": patterns,
     "every-encoding": every_encoding,

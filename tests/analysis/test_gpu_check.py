@@ -200,6 +200,6 @@ def test_the_script(tmp_path):
 
 
 def test_the_table_of_kernels_has_every_encoding():
-    text = (SCRIPT.parents[1] / "docs/gpu.md").read_text(encoding="utf-8")
+    text = (SCRIPT.parents[1] / "docs/gpu.md").read_text(encoding="utf-8").partition("## What was seen")[0]
     first_cells = [line.split("|")[1] for line in text.splitlines() if line.startswith("| `")]
     assert set(encoding_names()) <= set(re.findall(r"`([\w-]+)`", " ".join(first_cells)))
