@@ -129,7 +129,7 @@ def quiet_warnings(module):
         (r"`torch\.jit\.script` is deprecated", FutureWarning),
         (r"'pin_memory' argument is set as true but no accelerator", UserWarning),
         (r"Support for mismatched key_padding_mask and attn_mask is deprecated", UserWarning),
-        # On a GPU without NVIDIA's apex, which does not build with today's PyTorch.
+        # On a GPU without NVIDIA's apex, which nothing here needs.
         (r"amp_C fused kernels unavailable", UserWarning),
     ):
         warnings.filterwarnings("ignore", message, category)

@@ -1,4 +1,4 @@
-"""Contradictory precision flags, reported in one line before data and model are loaded."""
+"""Contradictory precision flags, reported in one line before data and model are loaded; gradients that are NaN."""
 
 import functools
 import sys

@@ -4,11 +4,14 @@ All far pairs share a row. Their numbers are summed as one sum, and those of eac
 every pair to its row, which is what autograd makes of a look-up, lets a GPU wait at the rows of the far ones.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import torch
 from torch.autograd.function import once_differentiable
+
+Map = Callable[[torch.Tensor], torch.Tensor]
 
 
 @dataclass(frozen=True)
@@ -27,11 +30,17 @@ class Clipped:
 
     def look_up(self, by_row: torch.Tensor) -> torch.Tensor:
         """(.., Tq, rows) -> (.., Tq, Tk): for each key what its query has for its row."""
-        rows = self.distances(by_row.device).clamp(-self.clip, self.rows - 1 - self.clip) + self.clip
-        return by_row.gather(-1, rows.expand(*by_row.shape[:-2], -1, -1))
+        return _WithTranspose.apply(by_row, self._look_up, self._sums)
 
     def sums(self, table: torch.Tensor) -> torch.Tensor:
         """(.., Tq, Tk) -> (.., Tq, rows): for each row the sum over its keys."""
+        return _WithTranspose.apply(table, self._sums, self._look_up)
+
+    def _look_up(self, by_row: torch.Tensor) -> torch.Tensor:
+        rows = self.distances(by_row.device).clamp(-self.clip, self.rows - 1 - self.clip) + self.clip
+        return by_row.gather(-1, rows.expand(*by_row.shape[:-2], -1, -1))
+
+    def _sums(self, table: torch.Tensor) -> torch.Tensor:
         distances = self.distances(table.device)
         behind, ahead = (
             table.masked_fill(~far, 0).sum(dim=-1, keepdim=True)
@@ -46,29 +55,15 @@ class Clipped:
         return torch.cat([behind, picked, ahead], dim=-1)
 
 
-class LookUp(torch.autograd.Function):
-    """``Clipped.look_up`` with its gradient."""
+class _WithTranspose(torch.autograd.Function):
+    """A linear map, whose gradient is its transpose."""
 
     @staticmethod
-    def forward(ctx: Any, by_row: torch.Tensor, clipped: Clipped) -> torch.Tensor:
-        ctx.clipped = clipped
-        return clipped.look_up(by_row)
-
-    @staticmethod
-    @once_differentiable
-    def backward(ctx: Any, grad: torch.Tensor) -> tuple[torch.Tensor, None]:
-        return ctx.clipped.sums(grad), None
-
-
-class Sums(torch.autograd.Function):
-    """``Clipped.sums`` with its gradient."""
-
-    @staticmethod
-    def forward(ctx: Any, table: torch.Tensor, clipped: Clipped) -> torch.Tensor:
-        ctx.clipped = clipped
-        return clipped.sums(table)
+    def forward(ctx: Any, x: torch.Tensor, linear: Map, transpose: Map) -> torch.Tensor:
+        ctx.transpose = transpose
+        return linear(x)
 
     @staticmethod
     @once_differentiable
-    def backward(ctx: Any, grad: torch.Tensor) -> tuple[torch.Tensor, None]:
-        return ctx.clipped.look_up(grad), None
+    def backward(ctx: Any, grad: torch.Tensor) -> tuple[torch.Tensor, None, None]:
+        return ctx.transpose(grad), None, None

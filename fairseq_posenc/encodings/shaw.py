@@ -6,7 +6,7 @@ import torch
 from torch import nn
 
 from fairseq_posenc.encodings.base import WHOLE, PositionEncoding, Stack
-from fairseq_posenc.encodings.clipped import Clipped, LookUp, Sums
+from fairseq_posenc.encodings.clipped import Clipped
 from fairseq_posenc.encodings.diagonals import AddToDiagonals, MixDiagonals
 from fairseq_posenc.encodings.limits import check_table
 from fairseq_posenc.encodings.options import LAYER, SIDE, Sharing
@@ -68,7 +68,7 @@ class Shaw(PositionEncoding):
             return AddToDiagonals.apply(products, q @ nearer.transpose(0, 1), first)
         clipped = self._clipped(q, q_idx, kv_idx)
         if clipped is not None:
-            return q @ k.transpose(-2, -1) + LookUp.apply(q @ self.keys.transpose(0, 1), clipped)
+            return q @ k.transpose(-2, -1) + clipped.look_up(q @ self.keys.transpose(0, 1))
         products, rows = q @ k.transpose(-2, -1), self._rows(q_idx, kv_idx, q.device)
         if is_one_query(rows):
             return products + q @ self.keys[rows.flatten()].transpose(0, 1)
@@ -83,7 +83,7 @@ class Shaw(PositionEncoding):
         clipped = self._clipped(v, q_idx, kv_idx)
         if clipped is not None:
             weights = weights.to(v.dtype)
-            return weights @ v + Sums.apply(weights, clipped) @ self.vectors
+            return weights @ v + clipped.sums(weights) @ self.vectors
         rows = self._rows(q_idx, kv_idx, v.device)
         if is_one_query(rows):
             return weights.to(v.dtype) @ v + weights.to(v.dtype) @ self.vectors[rows.flatten()]

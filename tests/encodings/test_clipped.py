@@ -3,7 +3,10 @@
 import pytest
 import torch
 
-from fairseq_posenc.encodings.clipped import Clipped, LookUp, Sums
+from fairseq_posenc.encodings.base import Stack
+from fairseq_posenc.encodings.clipped import Clipped
+from fairseq_posenc.encodings.positions import Positions
+from fairseq_posenc.encodings.shaw import Shaw
 
 CASES = pytest.mark.parametrize(
     "q_idx, kv_idx, clip, rows",
@@ -39,11 +42,31 @@ def assert_same(found, expected, x):
 @CASES
 def test_look_up(q_idx, kv_idx, clip, rows):
     clipped, by_row = Clipped(q_idx, kv_idx, clip, rows), draw(2, len(q_idx), rows)
-    assert_same(LookUp.apply(by_row, clipped), by_row.gather(-1, rows_of(clipped)), by_row)
+    assert_same(clipped.look_up(by_row), by_row.gather(-1, rows_of(clipped)), by_row)
 
 
 @CASES
 def test_sums(q_idx, kv_idx, clip, rows):
     clipped, table = Clipped(q_idx, kv_idx, clip, rows), draw(2, len(q_idx), len(kv_idx))
     expected = table.new_zeros(2, len(q_idx), rows).scatter_add(-1, rows_of(clipped), table)
-    assert_same(Sums.apply(table, clipped), expected, table)
+    assert_same(clipped.sums(table), expected, table)
+
+
+@pytest.mark.parametrize("causal", [True, False])
+def test_shaw_as_on_a_gpu(causal, monkeypatch):
+    """On a CPU, ``_clipped`` gives none; Positions are looked up."""
+    encoding = Shaw(Stack(model_dim=16, heads=2, causal=causal), clip=3).double()
+    q, k, v = (draw(2, 2, 12, 8) for _ in range(3))
+    hidden = torch.ones(12, 12, dtype=torch.bool).triu(1) & causal
+
+    def attend(idx):
+        weights = encoding.scores(q, k, idx, idx).masked_fill(hidden, float("-inf")).softmax(-1)
+        out = encoding.mix(weights, v, idx, idx)
+        return out, *torch.autograd.grad(out.sin().sum(), [q, k, v, *encoding.parameters()])
+
+    expected = attend(Positions(torch.arange(12).unsqueeze(0), 12))
+    monkeypatch.setattr(Shaw, "_first_diagonal", lambda *_: None)
+    rows = encoding.vectors.size(0)
+    monkeypatch.setattr(Shaw, "_clipped", lambda self, x, q_idx, kv_idx: Clipped(q_idx, kv_idx, self.clip, rows))
+    for found, other in zip(attend(range(12)), expected):
+        torch.testing.assert_close(found, other)
