@@ -5,7 +5,6 @@ from functools import partial
 
 from examples.common.tables import read_committed
 from examples.common.variables import read_table
-from examples.wmt14 import bands_text
 from examples.wmt14.settings import HERE
 from fairseq_posenc.plots.length_band_rows import column_of, rows_of_bands
 from fairseq_posenc.tables import groups, shown
@@ -103,9 +102,9 @@ def swap():
     return rows
 
 
-def positions(pair, band):
+def positions(pair, band, scale="small"):
     """BLEU in a band of lengths: a line per encoding, a column per kind of positions and training text."""
-    rows = [row for row in rows_of_bands(read(f"small/positions-bands-{pair}")) if row["band"] == band]
+    rows = [row for row in rows_of_bands(read(f"{scale}/positions-bands-{pair}")) if row["band"] == band]
     columns = list(dict.fromkeys(map(column_of, rows)))
     cells = {(row["encoding"], column_of(row)): f"{row['bleu']:.2f} {row['bleu_mark'] or ''}".strip() for row in rows}
     encodings = groups(rows, "encoding")
@@ -128,5 +127,7 @@ TABLES = {
     "positions-en-fr-single": lambda: positions("en-fr", "single"),
     "positions-en-fr-beyond-single": lambda: positions("en-fr", "beyond single"),
     "positions-en-fr-beyond-joined": lambda: positions("en-fr", "beyond joined"),
-    "positions-newstest": lambda: bands_text.cells(read("small-newstest/positions-bands-en-fr")),
+    "positions-newstest-single": lambda: positions("en-fr", "single", "small-newstest"),
+    "positions-newstest-beyond-single": lambda: positions("en-fr", "beyond single", "small-newstest"),
+    "positions-newstest-beyond-joined": lambda: positions("en-fr", "beyond joined", "small-newstest"),
 }
