@@ -18,7 +18,7 @@ ROUNDS = 2
 #: An encoding without cost, one with a bias, one with a learned bias; on a CPU one is enough to show that it runs.
 SYSTEMS = {"cuda": ("sinusoidal", "alibi", "t5"), "cpu": ("alibi",)}
 COMMON = "--share-all-embeddings --label-smoothing 0.1 --no-save"
-BASE = "--fp16 --max-tokens 4096 --update-freq 8 --max-update 40 --log-interval 5"
+BASE = "--fp16 --max-tokens 4096 --update-freq 8 --max-update 20 --log-interval 2"
 TINY = """
     --encoder-embed-dim 32 --decoder-embed-dim 32 --encoder-ffn-embed-dim 32 --decoder-ffn-embed-dim 32
     --encoder-layers 1 --decoder-layers 1 --cpu --num-workers 0 --max-tokens 200 --update-freq 2 --max-update 8
