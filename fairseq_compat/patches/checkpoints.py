@@ -1,4 +1,4 @@
-"""Reading checkpoints. ``torch.load`` keeps ``weights_only=True``, so that loading a file runs no code from it."""
+"""Reading and writing checkpoints. ``torch.load`` keeps ``weights_only=True``: loading a file runs no code from it."""
 
 import functools
 import os
@@ -98,3 +98,28 @@ def checkpoint_file_errors(module):
             raise CheckpointError(explanation) from error
 
     module.load_checkpoint_to_cpu = load_checkpoint_to_cpu
+
+
+@patch(
+    "tied_parameters_once",
+    "fairseq.utils",
+    fault="training on a GPU or in half precision: a checkpoint holds shared embeddings once for each of their names",
+    since="fairseq itself",
+)
+def tied_parameters_once(module):
+    """Copy a tensor to the CPU once, so that names that share it still do; a file then holds it once."""
+    stock = module.move_to_cpu
+
+    @functools.wraps(stock)
+    def move_to_cpu(sample):
+        copies = {}
+
+        def copy(tensor):
+            place = (tensor.device, tensor.dtype, tensor.data_ptr(), tensor.shape, tensor.stride())
+            if place not in copies:
+                (copies[place],) = stock([tensor])
+            return copies[place]
+
+        return module.apply_to_sample(copy, sample)
+
+    module.move_to_cpu = move_to_cpu

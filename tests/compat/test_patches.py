@@ -108,6 +108,20 @@ def train_bf16(stock_data, **variables):
     return fairseq("train", stock_data, *options, **variables)
 
 
+def save_in_half_precision(stock_data, tmp_path, **variables):
+    """A checkpoint has one tensor for the embeddings that the decoder's input and output share."""
+    options = ("--share-decoder-input-output-embed", "--bf16", "--cpu", "--save-dir", tmp_path, "--max-update", "1")
+    succeeded(fairseq("train", stock_data, *TRANSLATION, *options, **variables))
+    code = (
+        "import sys; from fairseq.checkpoint_utils import load_checkpoint_to_cpu\n"
+        "model = load_checkpoint_to_cpu(sys.argv[1])['model']\n"
+        "shared = [model[f'decoder.{name}.weight'] for name in ('embed_tokens', 'output_projection')]\n"
+        "assert shared[0].equal(shared[1])\n"
+        "assert shared[0].data_ptr() == shared[1].data_ptr(), 'the file holds shared embeddings twice'"
+    )
+    return python(code, tmp_path / "checkpoint_last.pt", **variables)
+
+
 def train_in_two_precisions(stock_data, **variables):
     options = (*TRANSLATION, "--amp", "--bf16", "--cpu", "--no-save", "--max-update", "1")
     result = fairseq("train", stock_data, *options, **variables)
@@ -421,6 +435,7 @@ CHECKS = {
     "checkpoint_types": (load_checkpoint, "argparse.Namespace"),
     "broadcast_objects": (send_between_processes, "Weights only load failed"),
     "checkpoint_file_errors": (load_half_a_checkpoint, "PytorchStreamReader"),
+    "tied_parameters_once": (save_in_half_precision, "shared embeddings twice"),
     "user_dir_by_name": (user_dir_of_an_imported_package, "probe_plugin"),
     "score_sacrebleu_lists": (score_with_sacrebleu, "sequence of strings"),
     "log_file_once": (log_to_a_file, "6 lines for three epochs"),
