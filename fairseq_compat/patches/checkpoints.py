@@ -115,6 +115,8 @@ def tied_parameters_once(module):
         copies = {}
 
         def copy(tensor):
+            if tensor.layout != module.torch.strided:  # a sparse tensor has no address of its own
+                return stock([tensor])[0]
             place = (tensor.device, tensor.dtype, tensor.data_ptr(), tensor.shape, tensor.stride())
             if place not in copies:
                 (copies[place],) = stock([tensor])

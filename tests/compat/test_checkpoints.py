@@ -20,6 +20,7 @@ from fairseq.checkpoint_utils import load_checkpoint_to_cpu  # noqa: E402
 from fairseq.data import Dictionary  # noqa: E402
 from fairseq.models.transformer import TransformerConfig  # noqa: E402
 from fairseq.optim.composite import CompositeOptimizerConfig  # noqa: E402
+from fairseq.utils import move_to_cpu  # noqa: E402
 
 
 def dictionary():
@@ -171,3 +172,14 @@ def test_the_cure_for_foreign_types_works(stock_data, stock_checkpoint, tmp_path
     plugin.mkdir()
     (plugin / "__init__.py").write_text(f"import torch\nfrom fractions import Fraction\n{cure}\n")
     succeeded(fairseq(*command, "--user-dir", plugin))
+
+
+def test_tensors_move_to_the_cpu_with_their_ties():
+    """Names of one tensor still share it; other views of it and sparse tensors are moved on their own."""
+    half = torch.arange(6, dtype=torch.bfloat16).view(2, 3)
+    sparse = torch.eye(2).to_sparse()
+    moved = move_to_cpu({"a": half, "b": half.detach(), "row": half[0], "turned": half.t(), "sparse": sparse})
+    assert moved["a"] is moved["b"] and moved["a"].dtype == torch.float32
+    assert moved["a"].equal(half.float())
+    assert moved["row"].equal(half[0].float()) and moved["turned"].equal(half.t().float())
+    assert moved["sparse"].is_sparse and moved["sparse"].to_dense().equal(torch.eye(2))
