@@ -130,4 +130,7 @@ TABLES = {
     "positions-newstest-single": lambda: positions("en-fr", "single", "small-newstest"),
     "positions-newstest-beyond-single": lambda: positions("en-fr", "beyond single", "small-newstest"),
     "positions-newstest-beyond-joined": lambda: positions("en-fr", "beyond joined", "small-newstest"),
+    "positions-newstest-en-de-single": lambda: positions("en-de", "single", "small-newstest"),
+    "positions-newstest-en-de-beyond-single": lambda: positions("en-de", "beyond single", "small-newstest"),
+    "positions-newstest-en-de-beyond-joined": lambda: positions("en-de", "beyond joined", "small-newstest"),
 }
