@@ -102,7 +102,7 @@ def swap():
     return rows
 
 
-def positions(pair, band, scale="small"):
+def positions(pair, band, scale):
     """BLEU in a band of lengths: a line per encoding, a column per kind of positions and training text."""
     rows = [row for row in rows_of_bands(read(f"{scale}/positions-bands-{pair}")) if row["band"] == band]
     columns = list(dict.fromkeys(map(column_of, rows)))
@@ -114,6 +114,13 @@ def positions(pair, band, scale="small"):
     ]
 
 
+#: Tables of positions: the pair and the folder of the results. Each has a table per band of lengths.
+POSITIONS = {
+    "positions": ("en-de", "small"),
+    "positions-en-fr": ("en-fr", "small"),
+    "positions-newstest": ("en-fr", "small-newstest"),
+    "positions-newstest-en-de": ("en-de", "small-newstest"),
+}
 COSTS = {"cost": cost, "training-commands": training_commands}
 TABLES = {
     "table1-en-de": lambda: table1("en-de"),
@@ -121,16 +128,9 @@ TABLES = {
     "other-encodings": others,
     "posnet": posnet,
     "swap": swap,
-    "positions-single": lambda: positions("en-de", "single"),
-    "positions-beyond-single": lambda: positions("en-de", "beyond single"),
-    "positions-beyond-joined": lambda: positions("en-de", "beyond joined"),
-    "positions-en-fr-single": lambda: positions("en-fr", "single"),
-    "positions-en-fr-beyond-single": lambda: positions("en-fr", "beyond single"),
-    "positions-en-fr-beyond-joined": lambda: positions("en-fr", "beyond joined"),
-    "positions-newstest-single": lambda: positions("en-fr", "single", "small-newstest"),
-    "positions-newstest-beyond-single": lambda: positions("en-fr", "beyond single", "small-newstest"),
-    "positions-newstest-beyond-joined": lambda: positions("en-fr", "beyond joined", "small-newstest"),
-    "positions-newstest-en-de-single": lambda: positions("en-de", "single", "small-newstest"),
-    "positions-newstest-en-de-beyond-single": lambda: positions("en-de", "beyond single", "small-newstest"),
-    "positions-newstest-en-de-beyond-joined": lambda: positions("en-de", "beyond joined", "small-newstest"),
+    **{
+        f"{name}-{band.replace(' ', '-')}": partial(positions, pair, band, scale)
+        for name, (pair, scale) in POSITIONS.items()
+        for band in ("single", "beyond single", "beyond joined")
+    },
 }
