@@ -10,6 +10,9 @@ from examples.length.tasks.task import Task
 
 HERE = ROOT / "examples" / "length"
 ENCODER_DECODER, DECODER_ONLY = FORMS = ("encoder-decoder", "decoder-only")
+#: Updates of a language model, relative to those of an encoder-decoder. Prompts are half of the tokens of its batches,
+#: and it has to learn what an encoder-decoder is given: where the input ends, and the answer begins.
+LANGUAGE_MODEL_UPDATES = 3
 #: Generation may go on for so many tokens more than the longest answer has, so that its end does not help a model.
 MARGIN = 10
 
@@ -31,7 +34,7 @@ class Scale:
         longest: the greatest length in testing, except for those.
         train, valid, test: training examples, validation examples, and test examples of each length.
         small: models and batches.
-        learning: of tasks whose answers are sequences.
+        learning: of tasks whose answers are sequences, with the updates of an encoder-decoder.
         one_token: of tasks whose answer is one token. Examples of these have less to learn from, and with the learning
             rate of the others, even-pairs stays at chance.
         seeds: training runs per system by default; None: as results.tsv says.
@@ -50,13 +53,14 @@ class Scale:
     systems: int | None = None
     seeds: int | None = None
 
-    def schedule(self, task):
+    def schedule(self, task, form):
         """Options of the learning rate and the length of a training run on a task.
 
         Its checkpoints are those that a killed run can go back to.
         """
         learning = self.one_token if task.answer(self.trained) == 1 else self.learning
-        rate, updates = learning.rate, learning.updates
+        rate = learning.rate
+        updates = learning.updates * (LANGUAGE_MODEL_UPDATES if form == DECODER_ONLY else 1)
         every = max(1, updates // 4)
         return shlex.split(
             f"--lr {rate} {self.small.training} --lr-scheduler polynomial_decay "

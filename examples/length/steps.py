@@ -10,7 +10,8 @@ from examples.common.step import Step, mark
 from examples.common.training import KEEP_MEMORY, Processes, Training, one_gpu
 from examples.common.translation import binary_data, python
 from examples.common.variables import need
-from examples.length.settings import ENCODER_DECODER, HERE, lengths_of
+from examples.length.data import SEPARATOR
+from examples.length.settings import DECODER_ONLY, ENCODER_DECODER, HERE, lengths_of
 
 #: fairseq's cross-entropy and Adam, with the same numbers in less time.
 LEARNING = ("--criterion", "sliced_cross_entropy", "--optimizer", "fused_adam")
@@ -88,7 +89,9 @@ def training(settings, task, form, name, encoding, seed, options=""):
     longest = lengths_of(task, scale, form).trained_tokens
     options = options.replace("@trained/4", str(longest / 4)).replace("@trained", str(longest))
     settled = [*model(settings, task, form, encoding), *shlex.split(options)]
-    schedule = [*LEARNING, "--max-tokens", str(scale.small.max_tokens), *scale.schedule(task), "--seed", str(seed)]
+    learning = [*LEARNING, *(("--ignore-prefix-until", SEPARATOR) if form == DECODER_ONLY else ())]
+    learning += ["--max-tokens", str(scale.small.max_tokens)]
+    schedule = [*learning, *scale.schedule(task, form), "--seed", str(seed)]
     launcher = processes.launcher()
     need(launcher[0])
     argv = [*launcher, binary, *form_options(form), *USER_DIR, *settled, *schedule, "--no-epoch-checkpoints"]

@@ -1,9 +1,11 @@
 """fairseq's two cross-entropies, computed over slices of the tokens (see sliced_loss.py).
 
-Flags, logged numbers and losses are those of fairseq's criteria; memory and time are less.
+Flags, logged numbers and losses are those of fairseq's criteria; memory and time are less. One flag is new:
+``--ignore-prefix-until``.
 """
 
-from typing import Any
+from dataclasses import dataclass, field
+from typing import Any, Optional
 
 import torch
 from fairseq.criterions import register_criterion
@@ -99,11 +101,38 @@ class SlicedLabelSmoothedCrossEntropy(LabelSmoothedCrossEntropyCriterion):
 SlicedLabelSmoothedCrossEntropy.__name__ = LabelSmoothedCrossEntropyCriterion.__name__
 
 
-@register_criterion("sliced_cross_entropy", dataclass=CrossEntropyCriterionConfig)
+@dataclass
+class SlicedCrossEntropyConfig(CrossEntropyCriterionConfig):
+    ignore_prefix_until: Optional[str] = field(
+        default=None,
+        metadata={
+            "help": "the tokens of each sample up to the first one that is this symbol, and it, do not count in the "
+            "loss: a language model then learns to answer, but not to predict the questions",
+        },
+    )
+
+
+@register_criterion("sliced_cross_entropy", dataclass=SlicedCrossEntropyConfig)
 class SlicedCrossEntropy(CrossEntropyCriterion):
-    """``--criterion sliced_cross_entropy``: cross_entropy in less memory and time."""
+    """``--criterion sliced_cross_entropy``: cross_entropy in less memory and time.
+
+    Raises:
+        InputError: the dictionary has no symbol ``ignore_prefix_until``, or a sample has none.
+    """
+
+    def __init__(self, task: Any, sentence_avg: bool, ignore_prefix_until: Optional[str] = None) -> None:
+        super().__init__(task, sentence_avg)
+        self.symbol, self.symbol_idx = ignore_prefix_until, None
+        if ignore_prefix_until is not None:
+            self.symbol_idx = task.target_dictionary.index(ignore_prefix_until)
+            if self.symbol_idx == task.target_dictionary.unk():
+                raise InputError(
+                    f"--ignore-prefix-until {ignore_prefix_until} is not in the dictionary; give a token of the data"
+                )
 
     def forward(self, model: nn.Module, sample: dict[str, Any], reduce: bool = True) -> tuple[Any, Any, dict]:
+        if self.symbol_idx is not None:
+            sample = self.without_prefixes(sample)
         if not reduce:
             return super().forward(model, sample, reduce)
         losses, _ = losses_of("sliced_cross_entropy", model, sample, self.padding_idx)
@@ -115,6 +144,20 @@ class SlicedCrossEntropy(CrossEntropyCriterion):
             "sample_size": sample_size,
         }
         return losses.loss, sample_size, logging_output
+
+    def without_prefixes(self, sample: dict[str, Any]) -> dict[str, Any]:
+        """A sample whose target (B, T) is padding up to the symbol, and whose tokens are those that are left."""
+        target = sample["target"]
+        symbols = target.eq(self.symbol_idx)
+        if not symbols.any(dim=1).all():
+            raise InputError(
+                f"a sample has no {self.symbol}, which --ignore-prefix-until names, so nothing of it would count; give "
+                "each line of the data one, and --sample-break-mode eos"
+            )
+        # A symbol before a token: the cumulative sum counts those at the token, too.
+        before = symbols.cumsum(dim=1) - symbols.long()
+        target = target.masked_fill(before.eq(0), self.padding_idx)
+        return {**sample, "target": target, "ntokens": int(target.ne(self.padding_idx).sum())}
 
 
 SlicedCrossEntropy.__name__ = CrossEntropyCriterion.__name__

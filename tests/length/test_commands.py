@@ -61,6 +61,7 @@ def test_encoder_decoders_are_trained_and_tested_by_stock_commands(tmp_path):
         learning = ([1e-3], 2000) if args.data.split("/")[-3] == "missing-duplicate" else ([4e-3], 1000)
         assert (args.lr, args.max_update) == learning
         assert args.max_update == int(args.total_num_update) and args.dropout == 0
+        assert args.ignore_prefix_until is None
     # The longest training sequences: the inputs, or the actions of SCAN, and their end.
     longest = {"copy": 21, "missing-duplicate": 21, "scan": 23}
     for args in trainings:
@@ -81,6 +82,7 @@ def test_language_models_go_on_from_their_prompts(tmp_path):
     for number, args in enumerate(answers):
         training = trainings[number // 2]
         assert args.task == training.task == "language_modeling" and training.sample_break_mode == "eos"
+        assert training.ignore_prefix_until == "=" and training.max_update == 3 * 1000
         assert args.input.endswith("/raw/test.prompt") and args.path.startswith(training.save_dir)
         # In one buffer, in which fairseq numbers the prompts; and with room for the longest answer.
         assert args.buffer_size >= 10_000 and args.beam == 1
