@@ -37,11 +37,14 @@ def solved(name):
     return rows
 
 
-NAME = "encoder-decoder"
+NAME, LANGUAGE_MODELS = "encoder-decoder", "kazemnejad"
 TABLES = {
     "tasks": tasks,
     "solved": partial(solved, NAME),
     "seen": partial(numbers, NAME, "seen"),
     "unseen": partial(numbers, NAME, "unseen"),
     "unseen-oracle": partial(numbers, NAME, "unseen", "token_oracle"),
+    "kazemnejad-seen": partial(numbers, LANGUAGE_MODELS, "seen"),
+    "kazemnejad-unseen": partial(numbers, LANGUAGE_MODELS, "unseen"),
+    "kazemnejad-unseen-oracle": partial(numbers, LANGUAGE_MODELS, "unseen", "exact_oracle"),
 }

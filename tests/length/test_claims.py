@@ -2,7 +2,7 @@
 
 import pytest
 
-from examples.length.readme_tables import NAME, read, solved
+from examples.length.readme_tables import LANGUAGE_MODELS, NAME, read, solved
 
 
 @pytest.fixture(scope="module")
@@ -26,3 +26,13 @@ def test_solved_tasks_are_those_above_95_per_cent():
         for band, cell in (("seen", seen), ("unseen", unseen)):
             named = set() if cell == "none" else {part.split()[0] for part in cell.split(", ")}
             assert named == {task for of_band, task in found[name.strip("`")] if of_band == band}
+
+
+def test_language_models_that_solve_two_tasks_at_unseen_lengths():
+    unseen = [row for row in read(LANGUAGE_MODELS)["summary"] if row["band"] == "unseen" and row["exact"] > 95]
+    found = {name: {row["task"] for row in unseen if row["name"] == name} for name in {row["name"] for row in unseen}}
+    assert found == {
+        "none": {"repeat", "replace"},
+        "rope-quarter": {"repeat", "replace"},
+        "alibi": {"copy"},
+    }
