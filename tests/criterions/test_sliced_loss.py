@@ -187,26 +187,23 @@ def test_a_language_model_too():
 
 @pytest.mark.parametrize("reduce", [True, False], ids=["summed", "per-token"])
 def test_tokens_up_to_the_first_symbol_do_not_count(reduce):
-    """The loss, its gradient and the numbers of tokens are those of the tokens after it, one row at a time."""
+    """The loss, its gradient and the numbers of tokens are those of the tokens after it, one by one."""
     model = build_small_lm("rope").eval()
     dictionary = model.decoder.dictionary
     symbol = 4
-    rows = [[9, symbol, 7, symbol, 8, PAD], [symbol, 5, 6, 5, 9, 8], [8, 9, 7, 6, 5, symbol]]
-    target, kept = torch.tensor(rows), [rows[0][2:5], rows[1][1:], []]
+    target = torch.tensor([[9, symbol, 7, symbol, 8, PAD], [symbol, 5, 6, 5, 9, 8], [8, 9, 7, 6, 5, symbol]])
+    kept = [(0, 2), (0, 3), (0, 4), *((1, place) for place in range(1, 6))]
     src_tokens = target.roll(1, dims=1)
     sample = {"net_input": {"src_tokens": src_tokens}, "target": target, "ntokens": 17}
     logits = model(src_tokens)[0].log_softmax(dim=-1)
-    starts = [2, 1, 6]
-    wanted = -sum(
-        logits[row, start + n, token] for row, start in enumerate(starts) for n, token in enumerate(kept[row])
-    )
+    wanted = -sum(logits[row, place, target[row, place]] for row, place in kept)
     gradient = torch.autograd.grad(wanted, model.decoder.embed_tokens.weight)[0]
     answers = criterion("sliced_cross_entropy", dictionary, ignore_prefix_until=dictionary[symbol])
     loss, size, logged = answers(model, sample, reduce=reduce)
     loss = loss.sum()
     torch.testing.assert_close(loss, wanted)
     torch.testing.assert_close(torch.autograd.grad(loss, model.decoder.embed_tokens.weight)[0], gradient)
-    assert size == logged["sample_size"] == logged["ntokens"] == sum(map(len, kept)) == 8
+    assert size == logged["sample_size"] == logged["ntokens"] == len(kept)
     assert sample["ntokens"] == 17 and sample["target"] is target and target[0, 0] == 9  # the sample is as it was
 
 
