@@ -66,13 +66,21 @@ def in_order(records, key):
 def check(paths, records):
     """Raises InputError where results do not fit together."""
     check_same(paths, records, SAME)
-    of_task = {}
+    of_task, of_system = {}, {}
     for path, record in zip(paths, records):
         for task in record["tasks"]:
             first, known = of_task.setdefault(task["task"], (path, task))
             if known != task:
                 raise InputError(
                     f"{path} and {first} have different examples of {task['task']}; join results that agree"
+                )
+        for run in record["trainings"]:
+            system = f"{run['name']} {run['task']}"
+            first, updates = of_system.setdefault(system, (path, run["updates"]))
+            if run["updates"] != updates:
+                raise InputError(
+                    f"{path} has {run['updates']} updates of {system}, but {first} has {updates}; "
+                    "join results that agree"
                 )
     runs = [[(run["name"], run["task"], f"seed {run['seed']}") for run in record["trainings"]] for record in records]
     check_new(paths, runs)
@@ -86,7 +94,7 @@ def join(paths):
 
     Raises:
         InputError: a file is no such result, they are of different tables, scales, forms or examples, or two of them
-            have the same system with the same seed.
+            have the same system with the same seed, or with different numbers of updates.
     """
     records = [
         read_result(path, ("length-tasks",), "can be joined", "make it with examples/length/reproduce.sh")

@@ -62,7 +62,8 @@ class Result:
         # For the record of the result, without folders of this machine.
         self.command = (
             f"SCALE={settings.scale} SEEDS={quoted(' '.join(self.seeds))} JOBS={self.jobs} "
-            f"examples/length/reproduce.sh {self.name}"
+            + (f"UPDATES={settings.updates} " if settings.updates else "")
+            + f"examples/length/reproduce.sh {self.name}"
             + "".join(f" {option} {args[option]}" for option in ("--tasks", "--only") if args[option])
         )
 

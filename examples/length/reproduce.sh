@@ -14,8 +14,8 @@
 # --only    only the rows with these names
 #
 # SCALE=small (default: three runs per system) or smoke (two tasks, three systems, in two minutes); SEEDS="1 2" for the
-# seeds of the runs; JOBS=N trains N systems in parallel, with one thread each on the CPU; DRY_RUN=1 prints the
-# commands.
+# seeds of the runs; UPDATES=N trains each system for N updates (default: of the scale); JOBS=N trains N systems in
+# parallel, with one thread each on the CPU; DRY_RUN=1 prints the commands.
 #
 # Writes $WORK/$SCALE/results/WHAT.{json,md,tsv}, WHAT-lengths.tsv, and the figures WHAT-heat-map.{png,pdf,tsv} and
 # WHAT-curves.{png,pdf,tsv}. Run it again to resume.

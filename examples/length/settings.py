@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from examples.common.files import ROOT
 from examples.common.translation import Small
-from examples.common.variables import RecipeSettings
+from examples.common.variables import RecipeSettings, count, variable
 from examples.length.tasks.task import Task
 
 HERE = ROOT / "examples" / "length"
@@ -53,14 +53,17 @@ class Scale:
     systems: int | None = None
     seeds: int | None = None
 
-    def schedule(self, task, form):
+    def schedule(self, task, form, updates=None):
         """Options of the learning rate and the length of a training run on a task.
 
         Its checkpoints are those that a killed run can go back to.
+
+        Args:
+            updates: of the run; None: those of the scale.
         """
         learning = self.one_token if task.answer(self.trained) == 1 else self.learning
         rate = learning.rate
-        updates = learning.updates * (LANGUAGE_MODEL_UPDATES if form == DECODER_ONLY else 1)
+        updates = updates or learning.updates * (LANGUAGE_MODEL_UPDATES if form == DECODER_ONLY else 1)
         every = max(1, updates // 4)
         return shlex.split(
             f"--lr {rate} {self.small.training} --lr-scheduler polynomial_decay "
@@ -117,11 +120,13 @@ def lengths_of(task: Task, scale: Scale, form: str) -> Lengths:
 
 
 class Settings(RecipeSettings):
-    """Scale, folders and seeds from the environment."""
+    """Scale, updates (UPDATES), folders and seeds from the environment."""
 
     def __init__(self):
         super().__init__("length", tuple(SCALES))
         self.scale_settings = SCALES[self.scale]
+        updates = variable("UPDATES")
+        self.updates = count("UPDATES", updates) if updates else None
         self.home = self.work / self.scale
 
     def task(self, task):

@@ -91,7 +91,7 @@ def training(settings, task, form, name, encoding, seed, options=""):
     settled = [*model(settings, task, form, encoding), *shlex.split(options)]
     learning = [*LEARNING, *(("--ignore-prefix-until", SEPARATOR) if form == DECODER_ONLY else ())]
     learning += ["--max-tokens", str(scale.small.max_tokens)]
-    schedule = [*learning, *scale.schedule(task, form), "--seed", str(seed)]
+    schedule = [*learning, *scale.schedule(task, form, settings.updates), "--seed", str(seed)]
     launcher = processes.launcher()
     need(launcher[0])
     argv = [*launcher, binary, *form_options(form), *USER_DIR, *settled, *schedule, "--no-epoch-checkpoints"]

@@ -40,15 +40,15 @@ def cells(record, band, measure):
     return rows
 
 
-def seeds_text(record):
-    """The seeds of the training runs, task by task if they are not the same in all."""
+def by_task(record, field):
+    """The values of a field of the training runs, task by task if they are not the same in all."""
     tasks = {}
     for task, runs in groups(record["trainings"], "task").items():
-        seeds = sorted({run["seed"] for run in runs})
-        tasks.setdefault(", ".join(map(str, seeds)), []).append(task)
+        values = sorted({run[field] for run in runs})
+        tasks.setdefault(", ".join(map(str, values)), []).append(task)
     if len(tasks) == 1:
         return next(iter(tasks))
-    return "; ".join(f"{seeds} ({', '.join(names)})" for seeds, names in tasks.items())
+    return "; ".join(f"{values} ({', '.join(names)})" for values, names in tasks.items())
 
 
 def notes(record):
@@ -57,7 +57,8 @@ def notes(record):
     lines = [
         f"{record['form']} models; scale: {record['scale']}; greatest length in training: {trained}",
         "numbers in %, of greedy answers; unseen: up to twice that length",
-        f"seeds: {seeds_text(record)}" + ("; mean ± standard deviation" if len(record["seeds"]) > 1 else ""),
+        f"updates of each training run: {by_task(record, 'updates')}",
+        f"seeds: {by_task(record, 'seed')}" + ("; mean ± standard deviation" if len(record["seeds"]) > 1 else ""),
     ]
     if record["paper"]:
         owners = ", ".join(groups(record["paper"], "owner"))

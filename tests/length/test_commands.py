@@ -93,6 +93,18 @@ def test_language_models_go_on_from_their_prompts(tmp_path):
         assert args.min_len == (1, args.max_len_b)[number % 2]
 
 
+def test_updates_are_those_of_every_run(tmp_path):
+    chosen = ("--tasks", "copy,even-pairs", "--only", "rope")
+    for form in ("encoder-decoder", "decoder-only"):
+        printed = dry(form, *chosen, work=tmp_path / "work", SCALE="small", SEEDS="1", UPDATES="5000")
+        for args in of(printed, "fairseq-train"):
+            assert args.max_update == int(args.total_num_update) == 5000 and args.warmup_updates == 500
+            assert args.save_interval_updates == 1250
+        (making,) = [words for words in printed if "examples.length.table" in words]
+        command = "SCALE=small SEEDS=1 JOBS=1 UPDATES=5000 examples/length/reproduce.sh"
+        assert making[making.index("--command") + 1].startswith(f"{command} {form} --tasks")
+
+
 def test_smoke_runs_few_systems(tmp_path):
     trainings = [words for words in dry(work=tmp_path / "work", SCALE="smoke") if words[0] == "fairseq-train"]
     assert len(trainings) == 6
@@ -111,6 +123,7 @@ def test_smoke_runs_few_systems(tmp_path):
         (("encoder-decoder", "copy"), {}, "option copy is not one of"),
         ((), {"SCALE": "paper"}, "SCALE=paper is not one of small, smoke"),
         ((), {"SEEDS": "0"}, "SEEDS 0 is not a whole number above 0"),
+        ((), {"UPDATES": "0.5"}, "UPDATES 0.5 is not a whole number above 0"),
         ((), {"JOBS": "x"}, "JOBS x is not a whole number above 0"),
         ((), {"GPUS": "2"}, "SCALE=smoke trains in one process"),
     ],

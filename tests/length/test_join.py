@@ -113,6 +113,10 @@ def test_results_that_do_not_fit_together_are_refused(home):
         ({"scale": "small"}, "has scale 'small', but .* has 'smoke'; join results that agree"),
         ({"form": "decoder-only"}, "has form 'decoder-only'"),
         ({"tasks": [{**record["tasks"][0], "trained": 20}]}, "have different examples of copy; join"),
+        (
+            {"trainings": [{**run, "seed": 3, "updates": 8} for run in record["trainings"]]},
+            "has 8 updates of rope copy, but .* has 4; join results that agree",
+        ),
         ({"kind": "table"}, "holds 'table', which is no kind that can be joined"),
     ):
         other.write_text(json.dumps({**record, **change}))
@@ -127,4 +131,5 @@ def test_results_that_do_not_fit_together_are_refused(home):
 )
 def test_the_table_tells_seeds_by_task_where_they_differ(home, other, note):
     joined(home, make(home, "first", ["copy"], ["rope"], 1, 2), make(home, "second", [other], ["rope"], 3))
-    assert f"- {note} ± standard deviation" in (home / "joined.md").read_text()
+    notes = (home / "joined.md").read_text().splitlines()
+    assert {f"- {note} ± standard deviation", "- updates of each training run: 4"} <= set(notes)
