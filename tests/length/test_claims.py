@@ -33,3 +33,13 @@ def test_a_language_model_that_solves_two_tasks_at_unseen_lengths():
     unseen = [row for row in read(LANGUAGE_MODELS)["summary"] if row["band"] == "unseen" and row["exact"] > 95]
     found = {name: {row["task"] for row in rows} for name, rows in groups(unseen, "name").items()}
     assert found == {"rope-quarter": {"repeat", "replace"}, "none": {"repeat"}}
+
+
+def test_a_longer_training_of_none_helps_at_the_trained_lengths_alone():
+    usual, longer = (
+        {(row["task"], row["band"]): row["exact"] for row in read(result)["summary"] if row["name"] == "none"}
+        for result in (LANGUAGE_MODELS, "kazemnejad-longer")
+    )
+    for task in ("copy", "copy-twice", "reverse"):
+        assert longer[task, "seen"] > usual[task, "seen"] + 5
+        assert longer[task, "unseen"] < 5
