@@ -37,14 +37,17 @@ def solved(name):
     return rows
 
 
-NAME, LANGUAGE_MODELS = "encoder-decoder", "kazemnejad"
+NAME, LANGUAGE_MODELS, KAZEMNEJAD = "encoder-decoder", "decoder-only", "kazemnejad"
 TABLES = {
     "tasks": tasks,
     "solved": partial(solved, NAME),
     "seen": partial(numbers, NAME, "seen"),
     "unseen": partial(numbers, NAME, "unseen"),
     "unseen-oracle": partial(numbers, NAME, "unseen", "token_oracle"),
-    "kazemnejad-seen": partial(numbers, LANGUAGE_MODELS, "seen"),
-    "kazemnejad-unseen": partial(numbers, LANGUAGE_MODELS, "unseen"),
-    "kazemnejad-unseen-oracle": partial(numbers, LANGUAGE_MODELS, "unseen", "exact_oracle"),
+    "decoder-only-seen": partial(numbers, LANGUAGE_MODELS, "seen"),
+    "decoder-only-unseen": partial(numbers, LANGUAGE_MODELS, "unseen"),
+    "decoder-only-unseen-oracle": partial(numbers, LANGUAGE_MODELS, "unseen", "token_oracle"),
+    "kazemnejad-seen": partial(numbers, KAZEMNEJAD, "seen"),
+    "kazemnejad-unseen": partial(numbers, KAZEMNEJAD, "unseen"),
+    "kazemnejad-unseen-oracle": partial(numbers, KAZEMNEJAD, "unseen", "exact_oracle"),
 }
