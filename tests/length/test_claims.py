@@ -49,8 +49,19 @@ def test_language_models_with_all_encodings():
     found = {(row["name"], row["task"], row["band"]): row["exact"] for row in read(LANGUAGE_MODELS)["summary"]}
     over = {of[:2] for of, exact in found.items() if of[2] == "unseen" and exact > 95}
     assert over == {("alibi", "copy"), ("kerple-log", "copy"), ("kerple-power", "copy"), ("none", "sort")}
-    # Gates that forget fast at first do not learn what lies far back.
-    assert found["forgetting", "copy", "seen"] < 5
-    assert found["forgetting-slow", "copy", "seen"] > 95
     both = {name: min(found[name, "copy", "unseen"], found[name, "sort", "unseen"]) for name, _, _ in found}
     assert max(both, key=both.get) == "sandwich-smoothed" and round(both["sandwich-smoothed"]) == 44
+
+
+def test_gates_that_forget_slowly_at_first_learn_to_copy_with_every_seed():
+    def exact(result, name):
+        (found,) = (
+            row["exact"]
+            for row in read(result)["summary"]
+            if (row["name"], row["task"], row["band"]) == (name, "copy", "seen")
+        )
+        return found
+
+    assert exact(LANGUAGE_MODELS, "forgetting") < 5
+    assert exact("decoder-only-forgetting", "forgetting") > 95
+    assert exact(LANGUAGE_MODELS, "forgetting-slow") > 95 and exact("decoder-only-forgetting", "forgetting-slow") > 95
