@@ -6,10 +6,14 @@ from examples.length.readme_tables import KAZEMNEJAD, LANGUAGE_MODELS, NAME, rea
 from fairseq_posenc.tables import groups
 
 
+def exact_of(result):
+    """{(task, system, band): exact match}."""
+    return {(row["task"], row["name"], row["band"]): row["exact"] for row in read(result)["summary"]}
+
+
 @pytest.fixture(scope="module")
 def exact():
-    """{(task, system, band): exact match}."""
-    return {(row["task"], row["name"], row["band"]): row["exact"] for row in read(NAME)["summary"]}
+    return exact_of(NAME)
 
 
 def test_an_encoder_without_positions_cannot_reverse(exact):
@@ -36,32 +40,21 @@ def test_a_language_model_that_solves_two_tasks_at_unseen_lengths():
 
 
 def test_a_longer_training_of_none_helps_at_the_trained_lengths_alone():
-    usual, longer = (
-        {(row["task"], row["band"]): row["exact"] for row in read(result)["summary"] if row["name"] == "none"}
-        for result in (KAZEMNEJAD, "kazemnejad-longer")
-    )
+    usual, longer = exact_of(KAZEMNEJAD), exact_of("kazemnejad-longer")
     for task in ("copy", "copy-twice", "reverse"):
-        assert longer[task, "seen"] > usual[task, "seen"] + 5
-        assert longer[task, "unseen"] < 5
+        assert longer[task, "none", "seen"] > usual[task, "none", "seen"] + 5
+        assert longer[task, "none", "unseen"] < 5
 
 
 def test_language_models_with_all_encodings():
-    found = {(row["name"], row["task"], row["band"]): row["exact"] for row in read(LANGUAGE_MODELS)["summary"]}
+    found = exact_of(LANGUAGE_MODELS)
     over = {of[:2] for of, exact in found.items() if of[2] == "unseen" and exact > 95}
-    assert over == {("alibi", "copy"), ("kerple-log", "copy"), ("kerple-power", "copy"), ("none", "sort")}
-    both = {name: min(found[name, "copy", "unseen"], found[name, "sort", "unseen"]) for name, _, _ in found}
+    assert over == {("copy", "alibi"), ("copy", "kerple-log"), ("copy", "kerple-power"), ("sort", "none")}
+    both = {name: min(found["copy", name, "unseen"], found["sort", name, "unseen"]) for _, name, _ in found}
     assert max(both, key=both.get) == "sandwich-smoothed" and round(both["sandwich-smoothed"]) == 44
 
 
 def test_gates_that_forget_slowly_at_first_learn_to_copy_with_every_seed():
-    def exact(result, name):
-        (found,) = (
-            row["exact"]
-            for row in read(result)["summary"]
-            if (row["name"], row["task"], row["band"]) == (name, "copy", "seen")
-        )
-        return found
-
-    assert exact(LANGUAGE_MODELS, "forgetting") < 5
-    assert exact("decoder-only-forgetting", "forgetting") > 95
-    assert exact(LANGUAGE_MODELS, "forgetting-slow") > 95 and exact("decoder-only-forgetting", "forgetting-slow") > 95
+    first, others = exact_of(LANGUAGE_MODELS), exact_of("decoder-only-forgetting")
+    assert first["copy", "forgetting", "seen"] < 5 and others["copy", "forgetting", "seen"] > 95
+    assert first["copy", "forgetting-slow", "seen"] > 95 and others["copy", "forgetting-slow", "seen"] > 95
