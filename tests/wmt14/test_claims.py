@@ -1,0 +1,38 @@
+"""What the README says of English-German news by length is what the committed results say."""
+
+import pytest
+
+from examples.wmt14.readme_tables import read
+from fairseq_posenc.plots.length_band_rows import rows_of_bands
+
+BANDS = ("single", "joined", "beyond single", "beyond joined")
+
+
+@pytest.fixture(scope="module")
+def bleu():
+    """{(training text, encoding): BLEU in each band}, of the systems with `index`."""
+    found = {}
+    for row in rows_of_bands(read("small-newstest/positions-bands-en-de")):
+        if row["positions"] == "index":
+            found.setdefault((row["text"], row["encoding"]), {})[row["band"]] = row["bleu"]
+    return found
+
+
+def test_which_encodings_gain_from_joined_training_sentences(bleu):
+    both = sorted(name for text, name in bleu if text == "single" and ("joined", name) in bleu)
+    loses = {band: [name for name in both if bleu["joined", name][band] < bleu["single", name][band]] for band in BANDS}
+    assert len(both) == 15 and loses["single"] == both
+    assert loses["joined"] == ["fire", "kerple-log", "sandwich", "sinusoidal"]
+    assert loses["beyond single"] == loses["beyond joined"] == ["fire", "kerple-log", "sandwich"]
+
+
+def test_fire_trained_on_single_sentences_beyond_all_training_lengths(bleu):
+    joined = [found["beyond joined"] for (text, _), found in bleu.items() if text == "joined"]
+    assert len(joined) == 21
+    assert sum(found < bleu["single", "fire"]["beyond joined"] for found in joined) == 17
+
+
+def test_the_best_after_joined_sentences(bleu):
+    joined = {name: found for (text, name), found in bleu.items() if text == "joined"}
+    best = {band: max(joined, key=lambda name, band=band: joined[name][band]) for band in BANDS}
+    assert list(best.values()) == ["dynamic-bias", "deberta", "deberta", "shaw"]
