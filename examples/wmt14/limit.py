@@ -1,32 +1,35 @@
-"""Print how many subwords a sentence may have for a checkpoint, including the end-of-sentence symbol."""
+"""Print how many subwords a sentence may have for a system, including the end-of-sentence symbol."""
 
 import argparse
 import logging
-from pathlib import Path
 
 from examples.common.command_line import run_main
-from fairseq_posenc.errors import InputError
 
 
-def longest_sentence(checkpoint, data):
-    """The smallest limit on the source and the target, in the model and in its task."""
-    from fairseq import checkpoint_utils
-    from fairseq.utils import import_user_module
+def longest_sentence(data, options):
+    """The smallest limit on the source and the target, in the model and in its task.
 
-    import_user_module(argparse.Namespace(user_dir="fairseq_posenc"))
-    (model,), _, task = checkpoint_utils.load_model_ensemble_and_task([str(checkpoint)], {"data": str(data)})
-    return min(*model.max_positions(), *task.max_positions())
+    Args:
+        data: folder with the dictionaries.
+        options: of fairseq-train, as a list of arguments.
+    """
+    from fairseq import tasks
+    from fairseq.dataclass.utils import convert_namespace_to_omegaconf
+    from fairseq.options import get_training_parser, parse_args_and_arch
+
+    settings = parse_args_and_arch(get_training_parser(), [data, "--user-dir", "fairseq_posenc", *options])
+    settings = convert_namespace_to_omegaconf(settings)
+    task = tasks.setup_task(settings.task)
+    return min(*task.build_model(settings.model).max_positions(), *task.max_positions())
 
 
 def main(argv=None):
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("checkpoint", type=Path)
-    parser.add_argument("data", type=Path, help="folder with the dictionaries")
+    parser.add_argument("data", help="folder with the dictionaries")
+    parser.add_argument("options", nargs=argparse.REMAINDER, help="of fairseq-train")
     args = parser.parse_args(argv)
-    if not args.checkpoint.is_file():
-        raise InputError(f"{args.checkpoint}: no such file; create it with generate.sh")
     logging.disable(logging.WARNING)
-    print(longest_sentence(args.checkpoint, args.data))
+    print(longest_sentence(args.data, args.options))
 
 
 if __name__ == "__main__":

@@ -17,7 +17,7 @@ from examples.common.variables import (
     variable,
 )
 from examples.wmt14 import steps
-from examples.wmt14.settings import BASELINE, HERE, PAIRS, TEXTS, WORKLOADS, Settings, text_of
+from examples.wmt14.settings import BASELINE, HERE, PAIRS, TEXTS, WORKLOADS, Settings, model_options, text_of
 from fairseq_posenc.errors import InputError
 
 
@@ -98,25 +98,33 @@ class Result:
 
     # ---- data, systems -------------------------------------------------------------------------------------------
     def systems(self):
-        """The steps that prepare the language pairs without data, and that train and translate."""
+        """The steps that prepare the language pairs, train all systems and translate."""
+        return [*self.preparation(), *self.training(dict.fromkeys(self.pairs, self.names), self.part)]
+
+    def preparation(self):
+        """The steps that prepare the language pairs without data."""
         settings, plan = self.settings, []
         for pair in self.pairs:
             if settings.dry_run or not (settings.pair(pair) / "binary").is_dir():
                 plan += steps.preparation(settings, pair, self.data)
             if "joined" in self.texts:
                 plan.append(steps.joining_training(settings, pair))
+        return plan
+
+    def training(self, chosen, part):
+        """The steps that train systems and translate a set with them; ``chosen``: {pair: their names}."""
+        settings, plan = self.settings, []
         known = {row["name"]: row for row in read_table(self.file)}
-        rows, origins = with_origins({row["name"]: row for row in self.rows}, known), origin_names(known)
+        origins = origin_names(known)
         for seed in self.seeds:
-            for pair in self.pairs:
+            for pair, names in chosen.items():
+                rows = with_origins({row["name"]: row for row in self.rows if row["name"] in names}, known)
                 for name, row in rows.items():
                     system = (name, row["encoding"], pair, self.size, seed, settings.row_options(row))
                     # In a job array, several jobs need the system from which theirs go on: one of them trains it.
                     plan.append(steps.training(settings, *system, text_of(row), origin_of(row), name in origins))
-                    if name in self.names:
-                        made = steps.generation(settings, name, pair, self.size, seed, self.part)
-                        # Joined sentences are translated later, by the systems that have no limit below their length.
-                        plan += made[:1] if self.measure == "lengths" else made
+                    if name in names:
+                        plan += steps.generation(settings, name, pair, self.size, seed, part)
         return plan
 
     def translations(self, pair, seed, part):
@@ -197,40 +205,43 @@ class Result:
             self.run([*plan, Step(f"bands of {self.name} of {pair}", commands)])
 
     def translate_joined(self):
-        """Translate joined sentences with every system whose encoding has no limit below their length.
+        """Train the systems whose encoding has no limit below the longest joined sentence, and translate these.
 
         Returns {pair: names of these systems}.
         """
-        settings, plan = self.settings, self.systems()
+        plan = self.preparation()
         for pair in self.pairs:
-            plan.append(steps.joining(settings, pair))
-            plan += [self.limit(name, pair, seed) for seed in self.seeds for name in self.names]
+            plan.append(steps.joining(self.settings, pair))
+            plan += [self.limit(row, pair) for row in self.rows]
         self.run(plan)
         fitting = {pair: [name for name in self.names if self.fits(name, pair)] for pair in self.pairs}
-        self.run(
-            [
-                steps.generation(settings, name, pair, self.size, seed, "joined")[1]
-                for pair, names in fitting.items()
-                for seed in self.seeds
-                for name in names
-            ]
-        )
+        self.run(self.training(fitting, "joined"))
         return fitting
 
-    def limit(self, name, pair, seed):
-        """The step that writes the limit of a system's sentence length to a file."""
-        folder = self.settings.system(name, pair, self.size, seed)
-        average, title = folder / "average.pt", f"limit of {name} {pair} seed {seed}"
-        argv = python("examples.wmt14.limit", average, self.settings.pair(pair) / "binary")
-        command = Command(argv, output=folder / "limit")
-        at = mark(folder / "steps", title)
-        return Step(title, [command], at, (average,), (folder / "limit",), lambda: cksum(average), folder)
+    def limit(self, row, pair):
+        """The step that writes the limit of a system's sentence length to a file, before its training."""
+        settings, binary = self.settings, self.settings.pair(pair) / "binary"
+        folder, title = self.limits(row["name"], pair), f"limit of {row['name']} {pair}"
+        options = model_options(settings.scale, self.size, pair, row["encoding"]) + settings.row_options(row)
+        command = Command(python("examples.wmt14.limit", binary, *options), output=folder / "limit")
+        return Step(
+            title,
+            [Command(["mkdir", "-p", folder]), command],
+            mark(folder / "steps", title),
+            (binary,),
+            (folder / "limit",),
+            lambda: cksum(*sorted(binary.glob("dict.*.txt"))),
+        )
+
+    def limits(self, name, pair):
+        """The folder of the limit of a system's sentence length, which is the same for all seeds."""
+        return self.settings.system(name, pair, self.size, self.seeds[0])
 
     def fits(self, name, pair):
         """Whether a system can translate the longest joined sentence; if not, print a line."""
         if self.settings.dry_run:
             return True
-        limit = int((self.settings.system(name, pair, self.size, self.seeds[0]) / "limit").read_text())
+        limit = int((self.limits(name, pair) / "limit").read_text())
         longest = 1
         for path in (self.settings.pair(pair) / "joined").glob("bpe.test.*"):
             with open(path, "rb") as lines:

@@ -55,8 +55,9 @@ WORKLOADS = {
 }
 
 
-def model_options(scale, size, pair, architecture):
+def model_options(scale, size, pair, encoding):
     """Options of the model, as a list of arguments."""
+    architecture = f"transformer_{encoding.replace('-', '_')}"
     if scale != "paper":
         return MODELS[scale, size].model(architecture)
     if size == "base":

@@ -94,7 +94,7 @@ def training(settings, name, encoding, pair, size, seed, extra=(), text="single"
     """
     processes, scale = Processes(), settings.scale
     folder, binary = settings.system(name, pair, size, seed), settings.binary_of(pair, text)
-    model = recipe.model_options(scale, size, pair, f"transformer_{encoding.replace('-', '_')}")
+    model = recipe.model_options(scale, size, pair, encoding)
     batch = recipe.batch_options(scale, size, processes)
     schedule = [*recipe.training_options(scale, size), "--seed", str(seed), *extra]
     before = settings.system(origin.name, pair, size, seed) if origin else None

@@ -27,8 +27,8 @@ def work(wmt14_smoke, tmp_path_factory):
 def results(work, wmt14_script):
     """A function that makes a result and returns ($WORK/smoke/results, what the run printed)."""
 
-    def make(*arguments):
-        done = wmt14_script("reproduce.sh", *arguments, SCALE="smoke", WORK=work, JOBS=2)
+    def make(*arguments, **variables):
+        done = wmt14_script("reproduce.sh", *arguments, SCALE="smoke", WORK=work, JOBS=2, **variables)
         assert done.returncode == 0, done.stdout + done.stderr
         return work / "smoke" / "results", done.stdout
 
@@ -116,14 +116,17 @@ def test_figure_2_and_table_3_of_two_encodings(results):
     assert "6.4" in (folder / "table3.tsv").read_text()  # the paper's, beside ours
 
 
-def test_systems_whose_limit_is_below_the_long_sentences_are_left_out(results, work):
+def test_systems_whose_limit_is_below_the_long_sentences_are_left_out_before_their_training(results, work):
     results("lengths", "--only", "sinusoidal")
     with open(work / "smoke" / "en-de" / "joined" / "bpe.test.de", "a") as file:
         file.write("und " * 600 + "\n")
-    folder, printed = results("lengths", "--only", "sinusoidal,posnet-embed")
+    folder, printed = results("lengths", "--only", "sinusoidal,posnet-embed", SEEDS="2")
     assert "posnet-embed is left out: it reads at most 512 subwords, but the longest sentence has 601" in printed
     record = json.loads((folder / "lengths-en-de.json").read_text())
     assert [system["name"] for system in record["systems"]] == ["sinusoidal"]
+    systems = work / "smoke" / "en-de" / "base"
+    assert (systems / "sinusoidal" / "seed2" / "checkpoints").is_dir()
+    assert not (systems / "posnet-embed" / "seed2" / "checkpoints").exists()
 
 
 def test_two_machines_train_one_system(wmt14_script, tmp_path):

@@ -173,6 +173,20 @@ def test_lengths_of_several_seeds_are_a_file_each_and_one_table(dry):
     assert len(tables) == 2 and not any("joined-training" in word for words in printed for word in words)
 
 
+def test_limits_of_systems_are_known_before_the_first_training(dry):
+    """And each system translates after its own training, not after the last one."""
+    printed = dry("positions", SCALE="small", CORPUS="newstest")
+    limits = [words for words in printed if "examples.wmt14.limit" in words]
+    trainings = [words for words in printed if words[0] == "fairseq-train"]
+    order = [words[0] for words in printed if words in limits or words[0] in ("fairseq-train", "fairseq-generate")]
+    assert order == ["python"] * len(limits) + ["fairseq-train", "fairseq-generate"] * len(trainings)
+    assert len(limits) == len(trainings) == 2 * len(names("positions"))
+    for limit, training in zip(limits, trainings):
+        options = limit[4 : limit.index(">")]
+        assert options[0] == "--arch" and set(options) <= set(training), training
+        assert all(word in options for word in training if word == "--positions" or "-max-positions" in word)
+
+
 @pytest.mark.parametrize("text", [None, "-"])
 def test_a_row_without_a_training_text_has_single_sentences(text):
     assert text_of({"name": "rope", **({} if text is None else {"text": None})}) == "single"
