@@ -8,6 +8,7 @@ import numpy as np
 
 from fairseq_posenc.analysis.extrapolation_protocols import ByPosition, scored_tokens
 from fairseq_posenc.analysis.extrapolation_summary import summary
+from fairseq_posenc.analysis.extrapolation_table import text_table
 from fairseq_posenc.analysis.grid import Measurement
 from fairseq_posenc.analysis.token_losses import token_losses
 from fairseq_posenc.errors import InputError
@@ -73,6 +74,9 @@ class Extrapolation(Measurement):
             parts = np.split(by_position, firsts[1:], axis=1)
             numbers["positions"] = {"from": firsts.tolist(), "loss": [mean_loss(part)["loss"] for part in parts]}
         return numbers
+
+    def table(self, record):
+        return text_table(record)
 
     def _windows(self, cell):
         return self.protocol.windows(len(self.text), cell["length"], max(self.lengths), cell["pair"])

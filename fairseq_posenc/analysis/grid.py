@@ -88,6 +88,10 @@ class Measurement:
         """Further fields of the result; ``saved``: the record in the file, or {}."""
         return {}
 
+    def table(self, record):
+        """What the command prints of a result, as text."""
+        raise NotImplementedError
+
 
 class Grid:
     """The cells of one call of a command.
@@ -139,7 +143,7 @@ class Grid:
         return cells
 
     def run(self):
-        """Measure the cells that are not in the file yet, saving each as soon as it is finished; return the record."""
+        """Measure the cells that are not in the file yet, saving each as soon as it is finished; return the table."""
         remaining = [cell for cell in self.cells if not self.results.holds(cell)]
         steps = sum(map(self.measurement.steps, remaining))
         with tqdm(total=steps, unit=self.measurement.unit, unit_scale=True, disable=None) as bar:
@@ -149,7 +153,7 @@ class Grid:
                 loaded.use_pattern(cell["pattern"])
                 self.results.add({**cell, **self.measurement.measure(loaded, cell, bar.update)})
         self.results.save()
-        return self.results.record()
+        return self.measurement.table(self.results.record())
 
     def _load(self, path):
         """The model of a checkpoint; the most recent one stays in memory."""

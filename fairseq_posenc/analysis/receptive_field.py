@@ -145,6 +145,17 @@ class ReceptiveField(Measurement):
         paths = {curve["path"] for curve in self.biases}
         return {"biases": [curve for curve in saved.get("biases", ()) if curve["path"] not in paths] + self.biases}
 
+    def table(self, record):
+        """A line a checkpoint, pattern and length."""
+        rows = [["system", "pattern", "length", "erf", "of segments", "bound", "attention distance"]]
+        for cell in record["cells"]:
+            segments = cell["erf_of_segments"]
+            own = shown(segments["mean"], "{:.1f}", segments["deviation"])
+            layers = " ".join(f"{distance:.1f}" for distance in cell["attention_distance"]["by_layer"])
+            numbers = [str(cell["length"]), str(cell["erf"]), own, shown(cell["theoretical"], "{}"), layers]
+            rows.append([cell["name"], cell["pattern"], *numbers])
+        return "\n".join(aligned(rows, left=2))
+
 
 def receptive_field_cell(loaded, text, length, protocol, max_tokens, progress=lambda count: None):
     """What a result says of a model at a length, ready for JSON.
@@ -181,15 +192,3 @@ def receptive_field_cell(loaded, text, length, protocol, max_tokens, progress=la
         "curve": {"tokens": [place + 1 for place in places], "share": cumulative(mean)[places].tolist()},
         "attention_distance": {"by_layer": distances.mean(dim=1).tolist(), "by_head": distances.tolist()},
     }
-
-
-def text_table(cells):
-    """A line a checkpoint, pattern and length."""
-    rows = [["system", "pattern", "length", "erf", "of segments", "bound", "attention distance"]]
-    for cell in cells:
-        segments = cell["erf_of_segments"]
-        own = shown(segments["mean"], "{:.1f}", segments["deviation"])
-        layers = " ".join(f"{distance:.1f}" for distance in cell["attention_distance"]["by_layer"])
-        numbers = [str(cell["length"]), str(cell["erf"]), own, shown(cell["theoretical"], "{}"), layers]
-        rows.append([cell["name"], cell["pattern"], *numbers])
-    return "\n".join(aligned(rows, left=2))

@@ -89,6 +89,14 @@ class Resolution(Measurement):
     def measure(self, loaded, cell, progress):
         return resolution_cell(loaded, self.text, cell["length"], self.texts, progress)
 
+    def table(self, record):
+        """A line a system, pattern and length: the mean over seeds, and their standard deviation."""
+        rows = [["system", "pattern", "length", "resolution", "mean of heads"]]
+        for (name, pattern, length), seeds in groups(record["cells"], "name", "pattern", "length").items():
+            values = (mean_and_deviation([cell[key] for cell in seeds]) for key in ("resolution", "mean_of_heads"))
+            rows.append([name, pattern, str(length), *(shown(mean, "{:.4f}", deviation) for mean, deviation in values)])
+        return "\n".join(aligned(rows, left=2))
+
 
 def resolution_cell(loaded, text, length, count, progress=lambda: None):
     """What a result says of a model at a length, ready for JSON.
@@ -135,12 +143,3 @@ def closed_form_curves(dim, length, gamma, scale_base):
             }
         )
     return found
-
-
-def text_table(cells):
-    """A line a system, pattern and length: the mean over seeds, with the standard deviation where there are several."""
-    rows = [["system", "pattern", "length", "resolution", "mean of heads"]]
-    for (name, pattern, length), seeds in groups(cells, "name", "pattern", "length").items():
-        values = (mean_and_deviation([cell[key] for cell in seeds]) for key in ("resolution", "mean_of_heads"))
-        rows.append([name, pattern, str(length), *(shown(mean, "{:.4f}", deviation) for mean, deviation in values)])
-    return "\n".join(aligned(rows, left=2))

@@ -76,7 +76,7 @@ class ResultsFile:
         with self.complete():
             self._expect(checkpoints)
             if self.cells:
-                self.record()
+                self.measurement.table(self.record())  # all that the command will read of the file
 
     def _expect(self, checkpoints):
         for checkpoint in checkpoints:

@@ -64,12 +64,11 @@ def run(args):
     from fairseq_posenc.analysis.extrapolation import Extrapolation
     from fairseq_posenc.analysis.extrapolation_protocols import PROTOCOLS
     from fairseq_posenc.analysis.extrapolation_summary import t_test
-    from fairseq_posenc.analysis.extrapolation_table import text_table
 
     grid = grid_of(args, Extrapolation(PROTOCOLS[args.protocol](**options), args.baseline, args.max_tokens))
     if grid.results.pairs():
         t_test()
-    print(text_table(grid.run()))
+    print(grid.run())
 
 
 def protocol_options(args):

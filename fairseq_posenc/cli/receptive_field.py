@@ -79,10 +79,10 @@ def formulas(curve):
 
 
 def of_models(args):
-    from fairseq_posenc.analysis.receptive_field import ReceptiveField, text_table
+    from fairseq_posenc.analysis.receptive_field import ReceptiveField
 
     count, seed = 100 if args.segments is None else args.segments, 1 if args.seed is None else args.seed
     if seed < 0:
         raise InputError(f"--seed must be at least 0, but is {seed}")
     grid = grid_of(args, ReceptiveField(count, seed, 8192 if args.max_tokens is None else args.max_tokens))
-    print(text_table(grid.run()["cells"]))
+    print(grid.run())

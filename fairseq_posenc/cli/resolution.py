@@ -79,7 +79,7 @@ def closed_form(args):
 
 
 def of_models(args):
-    from fairseq_posenc.analysis.resolution import Resolution, text_table
+    from fairseq_posenc.analysis.resolution import Resolution
 
     grid = grid_of(args, Resolution(8 if args.texts is None else args.texts))
-    print(text_table(grid.run()["cells"]))
+    print(grid.run())

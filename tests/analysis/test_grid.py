@@ -11,6 +11,8 @@ COMMANDS = {
     "receptive-field": (["--segments", "3"], ["--segments", "3", "--seed", "2"], "(seed: 1, now 2)"),
     "extrapolate": (["--protocol", "last-token", "--segments", "4"], ["--protocol", "pieces"], "(protocol, name: last"),
 }
+#: What only the table that a command prints says of a cell.
+PRINTED = {"resolution": "mean_of_heads", "receptive-field": "erf", "extrapolate": "tokens"}
 ORIGIN = ("command", "date")
 
 
@@ -69,6 +71,17 @@ def test_another_setting_is_refused_and_nothing_lost(call, capsys):
     assert call(["alibi"], "8", "out.json", other=True) == (2, before)
     error = capsys.readouterr().err
     assert COMMANDS[call.command][2] in error and error.count("\n") == 1
+
+
+def test_a_cell_that_cannot_be_printed_is_refused_before_another_is_measured(call, capsys):
+    _, whole = call(["alibi"], "8", "out.json")
+    del whole["cells"][0][PRINTED[call.command]]
+    (call.folder / "out.json").write_text(json.dumps(whole))
+    capsys.readouterr()
+    assert call(["alibi"], "8,10", "out.json") == (2, whole)
+    error = capsys.readouterr().err
+    assert f"out.json is not a complete result (KeyError('{PRINTED[call.command]}')); choose another name\n" in error
+    assert error.count("\n") == 1
 
 
 def test_a_closed_form_is_no_grid(lm_data, lm_checkpoint, tmp_path, capsys):
