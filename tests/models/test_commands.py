@@ -163,7 +163,9 @@ def test_averaged_checkpoints(reversal_data, tmp_path):
     assert len(re.findall(r"^H-", out, re.M)) == 20
 
 
-@pytest.mark.parametrize("backend", [None, "c10d", "legacy_ddp"])
+@pytest.mark.parametrize(
+    "backend", [None, *(pytest.param(name, marks=pytest.mark.slow) for name in ("c10d", "legacy_ddp"))]
+)
 def test_two_processes(reversal_data, tmp_path, backend):
     """fairseq's default --ddp-backend needs a model without unused parameters."""
     words = [] if backend is None else ["--ddp-backend", backend]
