@@ -8,14 +8,18 @@ from fairseq_posenc.plots.length_band_rows import rows_of_bands
 BANDS = ("single", "joined", "beyond single", "beyond joined")
 
 
-@pytest.fixture(scope="module")
-def bleu():
-    """{(training text, encoding): BLEU in each band}, of the systems with `index`."""
+def results(positions):
+    """{(training text, encoding): BLEU in each band}, of the systems with these positions."""
     found = {}
     for row in rows_of_bands(read("small-newstest/positions-bands-en-de")):
-        if row["positions"] == "index":
+        if row["positions"] == positions:
             found.setdefault((row["text"], row["encoding"]), {})[row["band"]] = row["bleu"]
     return found
+
+
+@pytest.fixture(scope="module")
+def bleu():
+    return results("index")
 
 
 def test_which_encodings_gain_from_joined_training_sentences(bleu):
@@ -37,3 +41,14 @@ def test_the_best_after_joined_sentences(bleu):
     joined = {name: found for (text, name), found in bleu.items() if text == "joined"}
     best = {band: max(joined, key=lambda name, band=band: joined[name][band]) for band in BANDS}
     assert list(best.values()) == ["dynamic-bias", "deberta", "deberta", "shaw"]
+
+
+def test_random_positions_help_no_relative_encoding_at_any_length(bleu):
+    found = results("random:1024")
+    assert {text for text, _ in found} == {"joined"}
+    helped = {
+        name: [band for band in BANDS if numbers[band] > bleu["joined", name][band]]
+        for (_, name), numbers in found.items()
+    }
+    # sinusoidal learns nothing with `index`.
+    assert helped == {"sinusoidal": list(BANDS[:3]), "shaw": [], "rope": [], "deberta": []}
