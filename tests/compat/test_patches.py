@@ -5,7 +5,7 @@ import json
 import pytest
 
 import fairseq_compat
-from tests.support.commands import BIN, LANGUAGE_MODEL, ROOT, TRANSLATION, fairseq, python, run, succeeded
+from tests.support.commands import BIN, LANGUAGE_MODEL, ROOT, TRANSLATION, fresh_fairseq, python, run, succeeded
 
 LOAD = "import sys; from fairseq.checkpoint_utils import load_checkpoint_to_cpu; load_checkpoint_to_cpu(sys.argv[1])"
 
@@ -75,7 +75,9 @@ def make_plugin(directory):
 
 
 def score_with_sacrebleu(stock_text, **variables):
-    return fairseq("score", "--sacrebleu", "-s", stock_text / "test.tgt", "-r", stock_text / "test.tgt", **variables)
+    return fresh_fairseq(
+        "score", "--sacrebleu", "-s", stock_text / "test.tgt", "-r", stock_text / "test.tgt", **variables
+    )
 
 
 def log_to_a_file(tmp_path, **variables):
@@ -92,26 +94,26 @@ def log_to_a_file(tmp_path, **variables):
 
 
 def train_without_data(tmp_path, **variables):
-    result = fairseq("train", tmp_path / "nowhere", *TRANSLATION, **variables)
+    result = fresh_fairseq("train", tmp_path / "nowhere", *TRANSLATION, **variables)
     result.returncode = int("Traceback" in result.stderr)
     return result
 
 
 def read_the_warnings(stock_data, tmp_path, **variables):
-    result = fairseq("train", stock_data, *TRANSLATION, "--no-save", "--max-update", "1", **variables)
+    result = fresh_fairseq("train", stock_data, *TRANSLATION, "--no-save", "--max-update", "1", **variables)
     result.returncode = int("Warning" in result.stderr)
     return result
 
 
 def train_bf16(stock_data, **variables):
     options = (*TRANSLATION, "--bf16", "--cpu", "--no-save", "--max-update", "1")
-    return fairseq("train", stock_data, *options, **variables)
+    return fresh_fairseq("train", stock_data, *options, **variables)
 
 
 def save_in_half_precision(stock_data, tmp_path, **variables):
     """A checkpoint has one tensor for the embeddings that the decoder's input and output share."""
     options = ("--share-decoder-input-output-embed", "--bf16", "--cpu", "--save-dir", tmp_path, "--max-update", "1")
-    succeeded(fairseq("train", stock_data, *TRANSLATION, *options, **variables))
+    succeeded(fresh_fairseq("train", stock_data, *TRANSLATION, *options, **variables))
     code = (
         "import sys; from fairseq.checkpoint_utils import load_checkpoint_to_cpu\n"
         "model = load_checkpoint_to_cpu(sys.argv[1])['model']\n"
@@ -124,7 +126,7 @@ def save_in_half_precision(stock_data, tmp_path, **variables):
 
 def train_in_two_precisions(stock_data, **variables):
     options = (*TRANSLATION, "--amp", "--bf16", "--cpu", "--no-save", "--max-update", "1")
-    result = fairseq("train", stock_data, *options, **variables)
+    result = fresh_fairseq("train", stock_data, *options, **variables)
     result.returncode = int("--bf16 and --amp are different precisions" not in result.stderr)
     return result
 
@@ -178,7 +180,7 @@ def step_with_a_loss_scale(**variables):
 def overflow_while_training(stock_data, **variables):
     """The scale of the loss is beyond fp16, so that the first gradients overflow and their updates are skipped."""
     options = (*TRANSLATION, "--fp16", "--cpu", "--no-save", "--fp16-init-scale", str(2**40), "--max-update", "1")
-    return fairseq("train", stock_data, *options, **variables)
+    return fresh_fairseq("train", stock_data, *options, **variables)
 
 
 #: Ends as training does: fairseq destroys the process group, whose threads would abort Python at its end now and then.
@@ -251,7 +253,7 @@ def end_a_distributed_run(tmp_path, **variables):
 
 def generate_padded(stock_data, stock_checkpoint, **variables):
     options = ("--path", stock_checkpoint, "--beam", "1", "--max-len-b", "15", "--batch-size", "20")
-    return fairseq("generate", stock_data, *options, **variables)
+    return fresh_fairseq("generate", stock_data, *options, **variables)
 
 
 def build_encoder_with_a_vendor_build(**variables):
@@ -279,7 +281,7 @@ def blocks_of_sentences(**variables):
 def evaluate_what_is_too_long(stock_lm_data, stock_lm_run, **variables):
     """The model has 32 positions, and all 20 sentences fit into one sample of 140 tokens."""
     path = stock_lm_run / "checkpoint_last.pt"
-    result = fairseq("eval-lm", stock_lm_data, "--path", path, "--gen-subset", "test", **variables)
+    result = fresh_fairseq("eval-lm", stock_lm_data, "--path", path, "--gen-subset", "test", **variables)
     told = "error: 1 of 1 samples (140 of 140 tokens) are longer than the model's 32 positions" in result.stderr
     result.returncode = int(not told)
     return result
@@ -311,7 +313,7 @@ def load_settings_that_are_code(stock_run, tmp_path, **variables):
 
 
 def override_with_no_dictionary(stock_data, stock_checkpoint, **variables):
-    result = fairseq("generate", stock_data, "--path", stock_checkpoint, "--model-overrides", "{'a'", **variables)
+    result = fresh_fairseq("generate", stock_data, "--path", stock_checkpoint, "--model-overrides", "{'a'", **variables)
     result.returncode = int("is not a dictionary of settings" not in result.stderr)
     return result
 
@@ -327,7 +329,9 @@ def load_settings_of_another_type(stock_checkpoint, **variables):
 
 
 def samples_of_no_tokens(stock_lm_data, **variables):
-    result = fairseq("train", stock_lm_data, *LANGUAGE_MODEL, "--tokens-per-sample", "0", "--no-save", **variables)
+    result = fresh_fairseq(
+        "train", stock_lm_data, *LANGUAGE_MODEL, "--tokens-per-sample", "0", "--no-save", **variables
+    )
     result.returncode = int("--tokens-per-sample must be at least 1" not in result.stderr)
     return result
 
@@ -344,7 +348,7 @@ def validate_with_another_architecture(stock_data, stock_checkpoint, **variables
     options = (
         *("--path", stock_checkpoint, "--valid-subset", "test", "--batch-size", "20", "--model-overrides", overrides),
     )
-    return fairseq("validate", stock_data, *options, "--task", "translation", **variables)
+    return fresh_fairseq("validate", stock_data, *options, "--task", "translation", **variables)
 
 
 def read_huffman_codes(tmp_path, **variables):
@@ -386,13 +390,13 @@ def attend_with_byte_masks(**variables):
 
 def train_with_scalar_noise(stock_data, tmp_path, **variables):
     options = (*TRANSLATION, "--quant-noise-scalar", "0.5", "--max-update", "2", "--save-dir", tmp_path)
-    return fairseq("train", stock_data, *options, **variables)
+    return fresh_fairseq("train", stock_data, *options, **variables)
 
 
 def train_in_two_processes_of_a_cpu(stock_data, tmp_path, **variables):
     options = (*TRANSLATION, "--max-update", "1", "--save-dir", tmp_path, "--ddp-backend", "legacy_ddp")
     processes = ("--cpu", "--distributed-world-size", "2", "--distributed-backend", "gloo")
-    return fairseq("train", stock_data, *options, *processes, **variables)
+    return fresh_fairseq("train", stock_data, *options, *processes, **variables)
 
 
 def train_a_model_of_a_plugin_with_hydra(stock_data, tmp_path, **variables):
@@ -400,7 +404,7 @@ def train_a_model_of_a_plugin_with_hydra(stock_data, tmp_path, **variables):
     sides = [f"model.{side}_{size}" for side in ("encoder", "decoder") for size in ("layers=1", "attention_heads=2")]
     training = ("optimizer=adam", "optimization.lr=[0.003]", "optimization.max_update=1", "dataset.max_tokens=400")
     task = ("task=translation", f"task.data={stock_data}", f"checkpoint.save_dir={tmp_path}")
-    return fairseq("hydra-train", *model, *sides, *task, *training, cwd=tmp_path, **variables)
+    return fresh_fairseq("hydra-train", *model, *sides, *task, *training, cwd=tmp_path, **variables)
 
 
 # What a PyTorch without a GPU says, built without and with CUDA.

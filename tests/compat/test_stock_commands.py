@@ -7,7 +7,7 @@ import pytest
 import sacrebleu
 import torch
 
-from tests.support.commands import BIN, LANGUAGE_MODEL, TRANSLATION, fairseq, python, run, succeeded
+from tests.support.commands import BIN, LANGUAGE_MODEL, TRANSLATION, fresh_fairseq, python, run, succeeded
 
 
 def hypotheses(output):
@@ -25,7 +25,7 @@ def updates(checkpoint):
 def generated(stock_data, stock_checkpoint):
     """fairseq-generate's output. Batches of sentences of different lengths: padded on the left."""
     options = ("--path", stock_checkpoint, "--beam", "2", "--max-len-b", "15", "--batch-size", "20")
-    return succeeded(fairseq("generate", stock_data, *options)).stdout
+    return succeeded(fresh_fairseq("generate", stock_data, *options)).stdout
 
 
 def test_train_saves_a_plain_checkpoint(stock_run):
@@ -34,7 +34,7 @@ def test_train_saves_a_plain_checkpoint(stock_run):
 
 def test_resume_goes_on_where_training_stopped(stock_data, stock_run, tmp_path):
     (tmp_path / "checkpoint_last.pt").write_bytes((stock_run / "checkpoint_1_2.pt").read_bytes())
-    result = succeeded(fairseq("train", stock_data, *TRANSLATION, "--save-dir", tmp_path))
+    result = succeeded(fresh_fairseq("train", stock_data, *TRANSLATION, "--save-dir", tmp_path))
     assert "@ 2 updates" in result.stdout + result.stderr
     resumed = torch.load(tmp_path / "checkpoint_last.pt", weights_only=False)["model"]
     straight = torch.load(stock_run / "checkpoint_last.pt", weights_only=False)["model"]
@@ -55,7 +55,7 @@ def losses(process):
 @pytest.mark.parametrize("precision", ["fp16", "bf16", "amp"])
 def test_training_precisions_without_a_gpu(precision, stock_data, tmp_path):
     options = (*TRANSLATION, "--cpu", f"--{precision}", "--fp16-init-scale", "4", "--save-dir", tmp_path)
-    result = succeeded(fairseq("train", stock_data, *options))
+    result = succeeded(fresh_fairseq("train", stock_data, *options))
     assert losses(result)
     assert updates(tmp_path / "checkpoint_last.pt") == 4
     # Checkpoints are written in fp32; the values tell which precision the model had.
@@ -70,14 +70,14 @@ def test_generate_translates_padded_batches_as_single_sentences(stock_data, stoc
     found = hypotheses(generated)
     assert len(found) == 20
     options = ("--path", stock_checkpoint, "--beam", "2", "--max-len-b", "15", "--batch-size", "1")
-    alone = hypotheses(succeeded(fairseq("generate", stock_data, *options)).stdout)
+    alone = hypotheses(succeeded(fresh_fairseq("generate", stock_data, *options)).stdout)
     assert found == alone
 
 
 def test_generate_ensemble_sampling_and_sacrebleu(stock_data, stock_run):
     paths = f"{stock_run}/checkpoint_last.pt:{stock_run}/checkpoint_1_2.pt"
     options = ("--sampling", "--sampling-topk", "5", "--beam", "1", "--max-len-b", "15", "--scoring", "sacrebleu")
-    output = succeeded(fairseq("generate", stock_data, "--path", paths, *options)).stdout
+    output = succeeded(fresh_fairseq("generate", stock_data, "--path", paths, *options)).stdout
     assert len(hypotheses(output)) == 20
     assert "BLEU" in output.splitlines()[-1]
 
@@ -85,20 +85,20 @@ def test_generate_ensemble_sampling_and_sacrebleu(stock_data, stock_run):
 def test_interactive_agrees_with_generate(stock_text, stock_data, stock_checkpoint, generated):
     source = "".join((stock_text / "test.src").read_text().splitlines(keepends=True)[:3])
     options = ("--path", stock_checkpoint, "--beam", "2", "--max-len-b", "15", "-s", "src", "-t", "tgt")
-    output = succeeded(fairseq("interactive", stock_data, *options, stdin=source)).stdout
+    output = succeeded(fresh_fairseq("interactive", stock_data, *options, stdin=source)).stdout
     expected = hypotheses(generated)
     assert hypotheses(output) == {number: expected[number] for number in ("0", "1", "2")}
 
 
 def test_score(stock_text):
-    output = succeeded(fairseq("score", "-s", stock_text / "test.tgt", "-r", stock_text / "test.tgt")).stdout
+    output = succeeded(fresh_fairseq("score", "-s", stock_text / "test.tgt", "-r", stock_text / "test.tgt")).stdout
     assert "BLEU4 = 100.00" in output
 
 
 def test_score_sacrebleu_from_standard_input(stock_text):
     lines = (stock_text / "test.tgt").read_text().splitlines(keepends=True)
     swapped = "".join([lines[1], lines[0], *lines[2:]])
-    output = succeeded(fairseq("score", "--sacrebleu", "-r", stock_text / "test.tgt", stdin=swapped)).stdout
+    output = succeeded(fresh_fairseq("score", "--sacrebleu", "-r", stock_text / "test.tgt", stdin=swapped)).stdout
     expected = sacrebleu.corpus_bleu(swapped.splitlines(), [[line.rstrip("\n") for line in lines]])
     assert 0 < expected.score < 100
     assert expected.format() in output
@@ -106,14 +106,14 @@ def test_score_sacrebleu_from_standard_input(stock_text):
 
 def test_validate(stock_data, stock_checkpoint):
     options = ("--path", stock_checkpoint, "--task", "translation", "--max-tokens", "400")
-    result = succeeded(fairseq("validate", stock_data, *options))
+    result = succeeded(fresh_fairseq("validate", stock_data, *options))
     assert re.search(r"valid \| .*loss [\d.]+", result.stdout + result.stderr)
 
 
 def test_language_model_on_sentences(stock_lm_run, stock_lm_data):
     path = stock_lm_run / "checkpoint_last.pt"
     options = ("--path", path, "--gen-subset", "test", "--batch-size", "5", "--sample-break-mode", "eos")
-    result = succeeded(fairseq("eval-lm", stock_lm_data, *options))
+    result = succeeded(fresh_fairseq("eval-lm", stock_lm_data, *options))
     assert "Evaluated 140 tokens" in result.stdout + result.stderr
     perplexity = float(re.search(r"Perplexity: ([\d.]+)", result.stdout + result.stderr).group(1))
     assert 20 < perplexity < 60  # nearly untrained, 40 types
@@ -122,15 +122,15 @@ def test_language_model_on_sentences(stock_lm_run, stock_lm_data):
 def test_a_language_model_of_fewer_positions_than_the_default_sample(stock_lm_data, tmp_path):
     """So train fairseq's own tests, and evaluate without flags: what fits is scored, as stock does, the rest told."""
     size = ("--tokens-per-sample", "500", "--max-update", "1", "--save-dir", tmp_path)
-    succeeded(fairseq("train", stock_lm_data, *LANGUAGE_MODEL, *size))
+    succeeded(fresh_fairseq("train", stock_lm_data, *LANGUAGE_MODEL, *size))
     command = ("eval-lm", stock_lm_data, "--path", tmp_path / "checkpoint_last.pt", "--gen-subset", "train")
-    output = succeeded(fairseq(*command)).stderr
+    output = succeeded(fresh_fairseq(*command)).stderr
     (line,) = [line for line in output.splitlines() if "WARNING | fairseq_cli.eval_lm" in line]
     assert "2 of 3 samples (2048 of 2311 tokens) are longer than the model's 500 positions" in line
     assert "(the longest has 1024 tokens)" in line
     assert "--tokens-per-sample 500 or less" in line and "'max_target_positions': 1024" in line
     assert "Evaluated 263 tokens" in output
-    stock = succeeded(fairseq(*command, FAIRSEQ_COMPAT_SKIP="eval_lm_skipped_samples")).stderr
+    stock = succeeded(fresh_fairseq(*command, FAIRSEQ_COMPAT_SKIP="eval_lm_skipped_samples")).stderr
     perplexity = r"Loss \(base 2\): [\d.]+, Perplexity: [\d.]+"
     assert re.search(perplexity, output).group() == re.search(perplexity, stock).group()
 
@@ -138,7 +138,7 @@ def test_a_language_model_of_fewer_positions_than_the_default_sample(stock_lm_da
 def test_skipped_samples_that_were_asked_for_are_not_told(stock_lm_data, stock_lm_run):
     path = stock_lm_run / "checkpoint_last.pt"
     options = ("--gen-subset", "test", "--tokens-per-sample", "60", "--skip-invalid-size-inputs-valid-test")
-    output = succeeded(fairseq("eval-lm", stock_lm_data, "--path", path, *options)).stderr
+    output = succeeded(fresh_fairseq("eval-lm", stock_lm_data, "--path", path, *options)).stderr
     assert "WARNING | fairseq_cli.eval_lm" not in output
     assert "Evaluated 20 tokens" in output
 
@@ -158,7 +158,7 @@ def test_hydra_train(stock_lm_data, tmp_path):
         *("optimization.lr=[0.001]", "optimization.max_update=2", "dataset.max_tokens=400", "dataset.num_workers=0"),
         *(f"checkpoint.save_dir={tmp_path}/checkpoints", f"hydra.run.dir={tmp_path}/run"),
     ]
-    succeeded(fairseq("hydra-train", *overrides, cwd=tmp_path))
+    succeeded(fresh_fairseq("hydra-train", *overrides, cwd=tmp_path))
     assert updates(tmp_path / "checkpoints" / "checkpoint_last.pt") == 2
 
 
@@ -179,7 +179,7 @@ def test_a_checkpoint_of_averaged_parameters_translates(stock_data, stock_run, t
     states[0]["model"] = {name: (first[name] + second[name]) / 2 for name in first}
     torch.save(states[0], tmp_path / "average.pt")
     options = ("--path", tmp_path / "average.pt", "--beam", "2", "--max-len-b", "15")
-    assert len(hypotheses(succeeded(fairseq("generate", stock_data, *options)).stdout)) == 20
+    assert len(hypotheses(succeeded(fresh_fairseq("generate", stock_data, *options)).stdout)) == 20
 
 
 def torchrun(data, save_dir, *options):

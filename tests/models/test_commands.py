@@ -2,7 +2,6 @@
 
 import math
 import re
-from pathlib import Path
 
 import pytest
 import torch
@@ -11,7 +10,7 @@ from omegaconf import OmegaConf
 
 from fairseq_posenc.encodings import encoding_class
 from fairseq_posenc.models.transformer import PositionEncodingTransformer
-from tests.support.commands import BIN, PLUGIN_TRAINING, ROOT, one_line, output, with_plugin
+from tests.support.commands import BIN, PLUGIN_TRAINING, ROOT, forked, one_line, output, succeeded, with_plugin
 from tests.support.encodings import one_of_each_kind
 from tests.support.models import SMALL, architecture, small_flags
 from tests.support.training import largest_difference, without_dropout
@@ -63,25 +62,16 @@ print("calls", calls["Encoder"], calls["SelfAttention"])
 """
 
 
-def test_generation_after_reload(trained, reversal_data):
-    """A fresh process scores references as this one does, where the encoder runs in training mode.
+def test_generation_after_reload(trained, reversal_data, tmp_path):
+    """Another process scores references as this one does, where the encoder runs in training mode.
 
     fairseq's fused encoder path would skip our attention, so its calls are counted: two layers of either side.
     """
     _, checkpoint = trained
-    out = output(
-        *(
-            Path(BIN, "python"),
-            "-c",
-            COUNTER,
-            reversal_data,
-            "--user-dir",
-            ROOT / "fairseq_posenc",
-            "--path",
-            checkpoint,
-        ),
-        *("--gen-subset", "test", "--score-reference", "--max-tokens", 90),
-    )
+    script = tmp_path / "counter.py"
+    script.write_text(COUNTER)
+    words = ("--user-dir", ROOT / "fairseq_posenc", "--path", checkpoint, "--gen-subset", "test", "--score-reference")
+    out = succeeded(forked(script, reversal_data, *words, "--max-tokens", 90)).stdout
     encoder, attention = map(int, re.search(r"^calls (\d+) (\d+)$", out, re.M).groups())
     assert encoder > 0 and attention == 4 * encoder
     scores = {int(i): list(map(float, s.split())) for i, s in re.findall(r"^P-(\d+)\t(.*)$", out, re.M)}

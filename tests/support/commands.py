@@ -67,8 +67,26 @@ def python(code, *arguments, **options):
 
 
 def fairseq(command, *arguments, **options):
-    """Run the stock console script ``fairseq-COMMAND``."""
+    """Run the stock console script ``fairseq-COMMAND`` in a fork of a process that has fairseq imported."""
+    return forked(BIN / f"fairseq-{command}", *arguments, **options)
+
+
+def fresh_fairseq(command, *arguments, **options):
+    """Run the stock console script ``fairseq-COMMAND`` in a process that imports all anew."""
     return run(BIN / f"fairseq-{command}", *arguments, **options)
+
+
+def forked(*command, cwd=None, stdin=None, limit=300, **variables):
+    """As ``run``, for a Python script, in a fork of a process that has fairseq imported.
+
+    Environment variables that are read while fairseq is imported come too late.
+    """
+    command = [str(part) for part in command]
+    variables = {"OMP_NUM_THREADS": "1", **variables}
+    status, *printed = preloaded.run(command, variables, cwd or os.getcwd(), stdin, limit)
+    if status is None:
+        pytest.fail(f"{command} did not end within {limit} seconds\n{printed[0][-2000:]}\n{printed[1][-20000:]}")
+    return subprocess.CompletedProcess(command, status, *printed)
 
 
 def succeeded(process):
@@ -79,14 +97,10 @@ def succeeded(process):
 
 def output(*words, stdin=None, status=0, env=None):
     """Run a command; return stdout and stderr together. Asserts the exit status."""
-    command = [str(word) for word in words]
-    variables = {"OMP_NUM_THREADS": "1", **(env or {})}
-    if command[0].startswith(str(BIN / "fairseq-")):
-        found, printed = preloaded.run(command, variables, stdin, limit=300)
-    else:
-        done = run(*command, cwd="/", stdin=stdin, **variables)
-        found, printed = done.returncode, done.stdout + done.stderr
-    assert found == status, printed[-3000:]
+    own = str(words[0]).startswith(str(BIN / "fairseq-"))
+    done = (forked if own else run)(*words, cwd="/", stdin=stdin, **(env or {}))
+    printed = done.stdout + done.stderr
+    assert done.returncode == status, printed[-3000:]
     return printed
 
 

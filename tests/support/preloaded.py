@@ -1,9 +1,11 @@
-"""Runs console scripts in forks of one process that has PyTorch and fairseq imported: three seconds less per command.
+"""Runs Python scripts in forks of one process that has PyTorch and fairseq imported: three seconds less per command,
+and one more per training.
 
 A fork runs the script from its first line, with arguments, environment, folder and output of its own. Neither fairseq's
 commands nor the plugin are imported before: they act while they are imported.
 """
 
+import contextlib
 import faulthandler
 import multiprocessing
 import os
@@ -13,14 +15,17 @@ import sys
 import tempfile
 from pathlib import Path
 
-IMPORTED = ["fairseq.models", "fairseq.tasks", "fairseq.trainer", "fairseq.options", "sacrebleu", "scipy.stats"]
+IMPORTED = [
+    *("fairseq.models", "fairseq.tasks", "fairseq.trainer", "fairseq.options", "sacrebleu", "scipy.stats"),
+    "torch._dynamo",  # which every optimizer of PyTorch imports
+]
 
 
-def execute(command, environment, stdin, printed):
+def execute(command, environment, folder, stdin, stdout, stderr):
     """In the fork: become the command."""
     import torch
 
-    for stream, path, flags in ((0, stdin, os.O_RDONLY), (1, printed, os.O_WRONLY), (2, printed, os.O_WRONLY)):
+    for stream, path, flags in ((0, stdin, os.O_RDONLY), (1, stdout, os.O_WRONLY), (2, stderr, os.O_WRONLY)):
         opened = os.open(path, flags | os.O_APPEND)
         os.dup2(opened, stream)
         os.close(opened)
@@ -30,35 +35,38 @@ def execute(command, environment, stdin, printed):
     faulthandler.enable()
     torch.set_num_threads(1)
     os.environ.update(environment)
-    os.chdir("/")
+    os.chdir(folder)
     sys.argv = command
     runpy.run_path(command[0], run_name="__main__")
 
 
-def start(command, environment, stdin, printed):
-    """Start a Python console script that reads and writes these files; return its process."""
+def start(command, *arguments):
+    """Start a Python script with the arguments of ``execute``; return its process."""
     # fairseq counts the GPUs while it is imported. Asked of the driver's library, this does not start CUDA, which could
     # not start again in a fork.
     os.environ.setdefault("PYTORCH_NVML_BASED_CUDA_CHECK", "1")
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload(IMPORTED)
-    process = context.Process(target=execute, args=(command, environment, stdin, printed))
+    process = context.Process(target=execute, args=(command, *arguments))
     process.start()
     return process
 
 
-def run(command, environment, text, limit):
-    """The exit status of a Python console script, None after ``limit`` seconds; and all that it has printed."""
-    with tempfile.NamedTemporaryFile("w+") as stdin, tempfile.NamedTemporaryFile("r", errors="replace") as printed:
+def run(command, environment, folder, text, limit):
+    """Run a Python script in ``folder``; return its exit status, None after ``limit`` seconds, and what it has printed
+    on either stream.
+    """
+    with contextlib.ExitStack() as opened:
+        stdin, *printed = (opened.enter_context(tempfile.NamedTemporaryFile("w+", errors="replace")) for _ in range(3))
         stdin.write(text or "")
         stdin.flush()
-        process = start(command, environment, stdin.name, printed.name)
+        process = start(command, environment, folder, stdin.name, *(stream.name for stream in printed))
         process.join(limit)
         status = process.exitcode
         if status is None:
             abort(process.pid)
             process.join()
-        return status, printed.read()
+        return status, *(stream.read() for stream in printed)
 
 
 def abort(pid):
