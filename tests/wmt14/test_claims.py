@@ -50,5 +50,30 @@ def test_random_positions_help_no_relative_encoding_at_any_length(bleu):
         name: [band for band in BANDS if numbers[band] > bleu["joined", name][band]]
         for (_, name), numbers in found.items()
     }
+    relative = dict.fromkeys(("alibi", "deberta", "dynamic-bias", "rope", "shaw", "t5", "xpos"), [])
     # sinusoidal learns nothing with `index`.
-    assert helped == {"sinusoidal": list(BANDS[:3]), "shaw": [], "rope": [], "deberta": []}
+    assert helped == {"sinusoidal": list(BANDS[:3]), **relative}
+
+
+def test_what_relative_encodings_lose_with_random_positions(bleu):
+    lost = {
+        name: [bleu["joined", name][band] - numbers[band] for band in BANDS]
+        for (_, name), numbers in results("random:1024").items()
+        if name != "sinusoidal"
+    }
+    assert lost["alibi"][0] == min(loss[0] for loss in lost.values()) == pytest.approx(0.6, abs=0.05)
+    assert lost["dynamic-bias"][0] == max(loss[0] for loss in lost.values()) == pytest.approx(3.1, abs=0.05)
+    within = [loss[1] for loss in lost.values()]
+    assert [min(within), max(within)] == pytest.approx([0.5, 2.2], abs=0.05)
+    beyond = {name: loss[3] for name, loss in lost.items() if name not in ("deberta", "dynamic-bias")}
+    assert beyond["rope"] == min(beyond.values()) == pytest.approx(0.1, abs=0.05)
+    assert max(beyond.values()) == pytest.approx(0.4, abs=0.05)
+
+
+def test_shifted_positions_after_joined_sentences(bleu):
+    """`learned` is near `none`; `sinusoidal` is below it at every length."""
+    found = results("shift:1024")
+    assert {text for text, _ in found} == {"joined"}
+    none = bleu["joined", "none"]
+    assert all(abs(found["joined", "learned"][band] - none[band]) < 0.25 for band in BANDS)
+    assert all(found["joined", "sinusoidal"][band] < none[band] - 0.7 for band in BANDS)
