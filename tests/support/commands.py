@@ -82,8 +82,7 @@ def forked(*command, cwd=None, stdin=None, limit=300, **variables):
     Environment variables that are read while fairseq is imported come too late.
     """
     command = [str(part) for part in command]
-    variables = {"OMP_NUM_THREADS": "1", **variables}
-    status, *printed = preloaded.run(command, variables, cwd or os.getcwd(), stdin, limit)
+    status, *printed = preloaded.run(command, environment(**variables), cwd or os.getcwd(), stdin, limit)
     if status is None:
         pytest.fail(f"{command} did not end within {limit} seconds\n{printed[0][-2000:]}\n{printed[1][-20000:]}")
     return subprocess.CompletedProcess(command, status, *printed)

@@ -34,6 +34,7 @@ def execute(command, environment, folder, stdin, stdout, stderr):
     multiprocessing.set_start_method(multiprocessing.get_all_start_methods()[0], force=True)
     faulthandler.enable()
     torch.set_num_threads(1)
+    os.environ.clear()
     os.environ.update(environment)
     os.chdir(folder)
     sys.argv = command
