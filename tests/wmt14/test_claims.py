@@ -1,4 +1,4 @@
-"""What the README says of English-German news by length is what the committed results say."""
+"""What the README says of translation by length is what the committed results say."""
 
 import pytest
 
@@ -6,15 +6,51 @@ from examples.wmt14.readme_tables import read
 from fairseq_posenc.plots.length_band_rows import rows_of_bands
 
 BANDS = ("single", "joined", "beyond single", "beyond joined")
+NEWS = "small-newstest/positions-bands-en-de"
+ALL = ("small/positions-bands-en-de", "small/positions-bands-en-fr", NEWS, "small-newstest/positions-bands-en-fr")
 
 
 def results(positions):
-    """{(training text, encoding): BLEU in each band}, of the systems with these positions."""
+    """{(training text, encoding): BLEU in each band}, of the systems with these positions, English-German news."""
     found = {}
-    for row in rows_of_bands(read("small-newstest/positions-bands-en-de")):
+    for row in rows_of_bands(read(NEWS)):
         if row["positions"] == positions:
             found.setdefault((row["text"], row["encoding"]), {})[row["band"]] = row["bleu"]
     return found
+
+
+def beyond_all_lengths(table):
+    """{(training text, positions without their number, encoding): BLEU} beyond all training lengths."""
+    rows = [row for row in rows_of_bands(read(table)) if row["band"] == BANDS[-1]]
+    return {(row["text"], row["positions"].split(":")[0], row["encoding"]): row["bleu"] for row in rows}
+
+
+@pytest.mark.parametrize("table", ALL)
+def test_single_training_sentences_let_no_encoding_go_beyond_their_lengths(table):
+    assert max(bleu for (text, _, _), bleu in beyond_all_lengths(table).items() if text == "single") < 2.65
+
+
+@pytest.mark.parametrize(("table", "highest"), zip(ALL, (23.0, 37.8, 2.3, 7.3)))
+def test_the_best_beyond_all_training_lengths(table, highest):
+    found = beyond_all_lengths(table)
+    joined = {encoding: bleu for (*trained, encoding), bleu in found.items() if trained == ["joined", "index"]}
+    best = sorted(joined, key=joined.__getitem__, reverse=True)
+    assert joined[best[0]] == pytest.approx(highest, abs=0.06)
+    assert "dynamic-bias" in best[:5] and "transformer-xl" in best[:7]
+    if table == ALL[0]:
+        assert not {"deberta", "shaw"} & set(best[:6])
+    else:
+        assert set(best[:2]) == {"deberta", "shaw"}
+
+
+@pytest.mark.parametrize("table", ALL)
+def test_no_other_positions_reach_the_best_with_index(table):
+    joined = {}
+    for (text, kind, _), bleu in beyond_all_lengths(table).items():
+        if text == "joined":
+            joined.setdefault(kind, []).append(bleu)
+    best = {kind: max(found) for kind, found in joined.items()}
+    assert best["random"] < best["index"] and best["shift"] < best["index"]
 
 
 @pytest.fixture(scope="module")
