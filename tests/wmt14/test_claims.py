@@ -30,6 +30,15 @@ def test_single_training_sentences_let_no_encoding_go_beyond_their_lengths(table
     assert max(bleu for (text, _, _), bleu in beyond_all_lengths(table).items() if text == "single") < 2.65
 
 
+@pytest.mark.parametrize("table", ALL)
+def test_how_many_encodings_gain_nothing_from_joined_sentences_beyond_all_training_lengths(table):
+    found = beyond_all_lengths(table)
+    single = {encoding: bleu for (*trained, encoding), bleu in found.items() if trained == ["single", "index"]}
+    assert len(single) == (21 if table.startswith("small/") else 19)
+    lose = [name for name, bleu in single.items() if found["joined", "index", name] <= bleu]
+    assert len(lose) == (6 if table == NEWS else 0)
+
+
 @pytest.mark.parametrize(("table", "highest"), zip(ALL, (23.0, 37.8, 2.3, 7.3)))
 def test_the_best_beyond_all_training_lengths(table, highest):
     found = beyond_all_lengths(table)
