@@ -10,39 +10,41 @@ NEWS = "small-newstest/positions-bands-en-de"
 ALL = ("small/positions-bands-en-de", "small/positions-bands-en-fr", NEWS, "small-newstest/positions-bands-en-fr")
 
 
-def results(positions):
-    """{(training text, encoding): BLEU in each band}, of the systems with these positions, English-German news."""
+def results(table):
+    """{(training text, positions without their number, encoding): BLEU in each band}."""
     found = {}
-    for row in rows_of_bands(read(NEWS)):
-        if row["positions"] == positions:
-            found.setdefault((row["text"], row["encoding"]), {})[row["band"]] = row["bleu"]
+    for row in rows_of_bands(read(table)):
+        system = row["text"], row["positions"].split(":")[0], row["encoding"]
+        found.setdefault(system, {})[row["band"]] = row["bleu"]
     return found
 
 
-def beyond_all_lengths(table):
-    """{(training text, positions without their number, encoding): BLEU} beyond all training lengths."""
-    rows = [row for row in rows_of_bands(read(table)) if row["band"] == BANDS[-1]]
-    return {(row["text"], row["positions"].split(":")[0], row["encoding"]): row["bleu"] for row in rows}
+def beyond(table, text, positions):
+    """{encoding: BLEU beyond all training lengths}, of the systems that are trained so."""
+    return {name: bleu[BANDS[-1]] for (*trained, name), bleu in results(table).items() if trained == [text, positions]}
+
+
+@pytest.mark.parametrize(("table", "count"), zip(ALL, (82, 82, 56, 80)))
+def test_how_many_systems_there_are(table, count):
+    assert len(results(table)) == count
 
 
 @pytest.mark.parametrize("table", ALL)
 def test_single_training_sentences_let_no_encoding_go_beyond_their_lengths(table):
-    assert max(bleu for (text, _, _), bleu in beyond_all_lengths(table).items() if text == "single") < 2.65
+    assert max(bleu[BANDS[-1]] for (text, _, _), bleu in results(table).items() if text == "single") < 2.65
 
 
 @pytest.mark.parametrize("table", ALL)
 def test_how_many_encodings_gain_nothing_from_joined_sentences_beyond_all_training_lengths(table):
-    found = beyond_all_lengths(table)
-    single = {encoding: bleu for (*trained, encoding), bleu in found.items() if trained == ["single", "index"]}
+    single, joined = beyond(table, "single", "index"), beyond(table, "joined", "index")
     assert len(single) == (21 if table.startswith("small/") else 19)
-    lose = [name for name, bleu in single.items() if found["joined", "index", name] <= bleu]
+    lose = [name for name, bleu in single.items() if joined[name] <= bleu]
     assert len(lose) == (6 if table == NEWS else 0)
 
 
 @pytest.mark.parametrize(("table", "highest"), zip(ALL, (23.0, 37.8, 2.3, 7.3)))
 def test_the_best_beyond_all_training_lengths(table, highest):
-    found = beyond_all_lengths(table)
-    joined = {encoding: bleu for (*trained, encoding), bleu in found.items() if trained == ["joined", "index"]}
+    joined = beyond(table, "joined", "index")
     best = sorted(joined, key=joined.__getitem__, reverse=True)
     assert joined[best[0]] == pytest.approx(highest, abs=0.06)
     assert "dynamic-bias" in best[:5] and "transformer-xl" in best[:7]
@@ -54,17 +56,20 @@ def test_the_best_beyond_all_training_lengths(table, highest):
 
 @pytest.mark.parametrize("table", ALL)
 def test_no_other_positions_reach_the_best_with_index(table):
-    joined = {}
-    for (text, kind, _), bleu in beyond_all_lengths(table).items():
-        if text == "joined":
-            joined.setdefault(kind, []).append(bleu)
-    best = {kind: max(found) for kind, found in joined.items()}
+    best = {kind: max(beyond(table, "joined", kind).values()) for kind in ("index", "random", "shift")}
     assert best["random"] < best["index"] and best["shift"] < best["index"]
 
 
 @pytest.fixture(scope="module")
-def bleu():
-    return results("index")
+def news():
+    """That of ``results`` for English-German news."""
+    return results(NEWS)
+
+
+@pytest.fixture(scope="module")
+def bleu(news):
+    """{(training text, encoding): BLEU in each band} with `index`."""
+    return {(text, name): found for (text, kind, name), found in news.items() if kind == "index"}
 
 
 def test_which_encodings_gain_from_joined_training_sentences(bleu):
@@ -95,12 +100,12 @@ RELATIVE = [
 
 
 @pytest.fixture(scope="module")
-def lost(bleu):
+def lost(news, bleu):
     """{encoding: BLEU in each band with `index` minus that with `random`}, trained on joined sentences."""
     return {
         name: [bleu["joined", name][band] - numbers[band] for band in BANDS]
-        for (text, name), numbers in results("random:1024").items()
-        if text == "joined"
+        for (text, kind, name), numbers in news.items()
+        if (text, kind) == ("joined", "random")
     }
 
 
@@ -123,10 +128,9 @@ def test_what_encodings_lose_with_random_positions(lost):
     assert max(beyond.values()) == pytest.approx(0.4, abs=0.05)
 
 
-def test_shifted_positions_after_joined_sentences(bleu):
+def test_shifted_positions_after_joined_sentences(news, bleu):
     """`learned` is near `none`; `sinusoidal` is below it at every length."""
-    found = results("shift:1024")
-    assert {text for text, _ in found} == {"joined"}
     none = bleu["joined", "none"]
-    assert all(abs(found["joined", "learned"][band] - none[band]) < 0.25 for band in BANDS)
-    assert all(found["joined", "sinusoidal"][band] < none[band] - 0.7 for band in BANDS)
+    learned, sinusoidal = (news["joined", "shift", name] for name in ("learned", "sinusoidal"))
+    assert all(abs(learned[band] - none[band]) < 0.25 for band in BANDS)
+    assert all(sinusoidal[band] < none[band] - 0.7 for band in BANDS)
