@@ -24,7 +24,7 @@ def beyond(table, text, positions):
     return {name: bleu[BANDS[-1]] for (*trained, name), bleu in results(table).items() if trained == [text, positions]}
 
 
-@pytest.mark.parametrize(("table", "count"), zip(ALL, (82, 82, 56, 80)))
+@pytest.mark.parametrize(("table", "count"), zip(ALL, (82, 82, 60, 80)))
 def test_how_many_systems_there_are(table, count):
     assert len(results(table)) == count
 
@@ -97,6 +97,7 @@ RELATIVE = [
     *("alibi", "deberta", "dynamic-bias", "kerple-log", "kerple-power", "rope", "sandwich", "sandwich-smoothed"),
     *("shaw", "t5", "xpos"),
 ]
+TABLES = ["learned", "posnet-attn", "posnet-embed"]
 
 
 @pytest.fixture(scope="module")
@@ -113,7 +114,7 @@ def test_random_positions_help_hardly_any_encoding(lost):
     helped = {name: [band for band, loss in zip(BANDS, losses) if loss < 0] for name, losses in lost.items()}
     # sinusoidal learns nothing with `index`, and adaptive-t5 little with either.
     others = {"sinusoidal": list(BANDS[:3]), "adaptive-t5": list(BANDS[1:]), "kerple-log": ["beyond single"]}
-    assert helped == {**dict.fromkeys([*RELATIVE, "learned"], []), **others}
+    assert helped == {**dict.fromkeys([*RELATIVE, *TABLES], []), **others}
     assert abs(lost["adaptive-t5"][0]) < 0.05 and lost["adaptive-t5"][3] == pytest.approx(-0.2, abs=0.05)
 
 
@@ -128,9 +129,11 @@ def test_what_encodings_lose_with_random_positions(lost):
     assert max(beyond.values()) == pytest.approx(0.4, abs=0.05)
 
 
-def test_shifted_positions_after_joined_sentences(news, bleu):
-    """`learned` is near `none`; `sinusoidal` is below it at every length."""
+@pytest.mark.parametrize("kind", ["shift", "random"])
+def test_tables_are_near_none_with_other_positions_after_joined_sentences(news, bleu, kind):
     none = bleu["joined", "none"]
-    learned, sinusoidal = (news["joined", "shift", name] for name in ("learned", "sinusoidal"))
-    assert all(abs(learned[band] - none[band]) < 0.25 for band in BANDS)
-    assert all(sinusoidal[band] < none[band] - 0.7 for band in BANDS)
+    assert all(abs(news["joined", kind, name][band] - none[band]) < 0.36 for name in TABLES for band in BANDS)
+
+
+def test_sinusoidal_is_below_none_with_shifted_positions_after_joined_sentences(news, bleu):
+    assert all(news["joined", "shift", "sinusoidal"][band] < bleu["joined", "none"][band] - 0.7 for band in BANDS)
