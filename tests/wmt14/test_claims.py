@@ -139,14 +139,15 @@ def test_sinusoidal_is_below_none_with_shifted_positions_after_joined_sentences(
     assert all(news["joined", "shift", "sinusoidal"][band] < bleu["joined", "none"][band] - 0.7 for band in BANDS)
 
 
-def test_other_positions_after_single_sentences(news, bleu):
-    """In each band: `learned` with shifted positions is near `none`, and `sinusoidal` below it; random ones cost BLEU
-    on single sentences alone."""
+def test_shifted_positions_after_single_sentences(news, bleu):
     none = bleu["single", "none"]
     assert abs(news["single", "shift", "learned"]["single"] - none["single"]) < 0.06
     assert all(news["single", "shift", "sinusoidal"][band] < none[band] for band in BANDS)
-    for name in ("sinusoidal", "learned"):
-        random, index = news["single", "random", name], bleu["single", name]
-        assert index["single"] - random["single"] == pytest.approx(0.85, abs=0.05)
-        assert random["beyond joined"] > index["beyond joined"]
-        assert abs(random["beyond joined"] - none["beyond joined"]) < 0.15
+
+
+@pytest.mark.parametrize(("name", "loss"), [("sinusoidal", 0.88), ("learned", 0.82)])
+def test_random_positions_after_single_sentences(news, bleu, name, loss):
+    random, index = news["single", "random", name], bleu["single", name]
+    assert index["single"] - random["single"] == pytest.approx(loss, abs=0.01)
+    assert index["beyond joined"] < random["beyond joined"]
+    assert abs(random["beyond joined"] - bleu["single", "none"]["beyond joined"]) < 0.15
