@@ -56,7 +56,9 @@ def test_the_best_beyond_all_training_lengths(table, highest):
 
 @pytest.mark.parametrize("table", ALL)
 def test_no_other_positions_reach_the_best_with_index(table):
-    best = {kind: max(beyond(table, "joined", kind).values()) for kind in ("index", "random", "shift")}
+    best = {}
+    for (_, kind, _), bleu in results(table).items():
+        best[kind] = max(bleu[BANDS[-1]], best.get(kind, 0))
     assert best["random"] < best["index"] and best["shift"] < best["index"]
 
 
@@ -129,10 +131,10 @@ def test_what_encodings_lose_with_random_positions(lost):
     assert max(beyond.values()) == pytest.approx(0.4, abs=0.05)
 
 
-@pytest.mark.parametrize("kind", ["shift", "random"])
-def test_tables_are_near_none_with_other_positions_after_joined_sentences(news, bleu, kind):
+@pytest.mark.parametrize(("kind", "difference"), [("shift", 0.25), ("random", 0.36)])
+def test_tables_are_near_none_with_other_positions_after_joined_sentences(news, bleu, kind, difference):
     none = bleu["joined", "none"]
-    assert all(abs(news["joined", kind, name][band] - none[band]) < 0.36 for name in TABLES for band in BANDS)
+    assert all(abs(news["joined", kind, name][band] - none[band]) < difference for name in TABLES for band in BANDS)
 
 
 def test_sinusoidal_is_below_none_with_shifted_positions_after_joined_sentences(news, bleu):
