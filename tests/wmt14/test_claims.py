@@ -24,7 +24,7 @@ def beyond(table, text, positions):
     return {name: bleu[BANDS[-1]] for (*trained, name), bleu in results(table).items() if trained == [text, positions]}
 
 
-@pytest.mark.parametrize(("table", "count"), zip(ALL, (82, 82, 72, 80)))
+@pytest.mark.parametrize(("table", "count"), zip(ALL, (82, 82, 74, 80)))
 def test_how_many_systems_there_are(table, count):
     assert len(results(table)) == count
 
@@ -147,6 +147,7 @@ def test_shifted_positions_after_single_sentences(news, bleu):
     assert all(news["single", "shift", "sinusoidal"][band] < none[band] for band in BANDS)
 
 
+# BLEU that an encoding loses by random positions on single sentences, and gains beyond all training lengths.
 RANDOM = {
     "sinusoidal": (0.88, 0.15),
     "learned": (0.82, 0.49),
@@ -154,6 +155,8 @@ RANDOM = {
     "t5": (1.66, -0.31),
     "adaptive-t5": (-0.03, 0.0),
     "alibi": (0.90, -0.07),
+    "sandwich": (2.20, -0.48),
+    "sandwich-smoothed": (1.71, -0.30),
     "rope": (1.63, 0.07),
     "xpos": (1.24, 0.12),
     "dynamic-bias": (1.98, 0.27),
