@@ -170,6 +170,12 @@ def test_random_positions_after_single_sentences(news, bleu, name):
     loss, gain = RANDOM[name]
     assert index["single"] - random["single"] == pytest.approx(loss, abs=0.01)
     assert random["beyond joined"] - index["beyond joined"] == pytest.approx(gain, abs=0.01)
+    assert random["joined"] < index["joined"]
+
+
+@pytest.mark.parametrize("name", ["shaw", "t5", "sandwich", "sandwich-smoothed"])
+def test_some_lose_in_every_band_by_random_positions_after_single_sentences(news, bleu, name):
+    assert all(news["single", "random", name][band] < bleu["single", name][band] - 0.15 for band in BANDS)
 
 
 @pytest.mark.parametrize("name", ["sinusoidal", "learned"])
